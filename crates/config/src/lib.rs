@@ -16,6 +16,7 @@ pub use problem::Findings;
 pub use section::listen::clash;
 pub use section::route::Routes;
 pub use section::site::{ChannelSocket, EventLog, ListenSocket, Numbering, Paths, Site, Tcp};
+pub use section::store::engine::StoreEngine;
 
 use self::problem::Problems;
 use self::section::peer::ReadPeer;
@@ -107,6 +108,18 @@ pub fn read(
 /// missing.
 pub fn load_paths(path: &Path) -> Result<(Option<Paths>, Findings), Unreadable> {
     load_part(path, |top, problems| read_own_paths(top, problems, path))
+}
+
+/// Reads only the paths of a configuration file, and where its queue and users are.
+pub fn load_places(path: &Path) -> Result<(Option<(Paths, StoreEngine)>, Findings), Unreadable> {
+    load_part(path, |top, problems| {
+        let paths = read_own_paths(top, problems, path)?;
+        let base = path.parent().unwrap_or(Path::new("."));
+        let environment = |name: &str| std::env::var(name).ok();
+        let source = secret::Source { base, environment: &environment, directory: &|_| None };
+        let engine = store::engine::read(top, problems, &source);
+        (!problems.any_fatal()).then_some((paths, engine))
+    })
 }
 
 /// The same for commands that only ask a running daemon: of a file that is not TOML, what can be

@@ -102,6 +102,8 @@ pub struct Changes {
     pub values: Vec<String>,
     /// Nodes or owners have changed, or a shard is asked for.
     pub members: bool,
+    /// Users were added, changed or removed.
+    pub users: bool,
     /// The connection was lost: anything may have changed.
     pub all: bool,
 }

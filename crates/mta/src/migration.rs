@@ -1,4 +1,4 @@
-//! The queue of an MTA copied from one engine to another one: which stores these are, what their mailboxes
+//! The queue and the users of an MTA copied from one engine to another one: which stores these are, what their mailboxes
 //! and named values are in the other one, and the epochs.
 
 use crate::config::Site;
@@ -14,9 +14,11 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
-use store::migrate::{MigrateError, Migration, Plan, Sums};
+use store::accounts::Account;
+use store::migrate::{MigrateError, Migration, Plan, Sum, Sums, sum_of};
 use store::queue::{commit_one, for_each_value};
 use store::{BatchId, QueueStore, StoreError};
+use users::{Directory, Users, UsersError};
 
 /// Epochs are below this number: entries have them above 40 bits of a counter, and below items.
 const EPOCHS: u32 = 1 << 23;
@@ -48,12 +50,32 @@ pub(crate) enum Error {
     To(StoreError),
     #[error(transparent)]
     Migrate(#[from] MigrateError),
+    #[error("the users of the source: {0}")]
+    UsersFrom(UsersError),
+    #[error("the users of the target: {0}")]
+    UsersTo(UsersError),
+}
+
+/// What was copied, and is equal on both sides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Copied {
+    pub(crate) queue: Sums,
+    pub(crate) users: Sum,
+}
+
+impl Copied {
+    /// Each with its name.
+    pub(crate) fn all(&self) -> [(&'static str, Sum); 6] {
+        let [entries, bodies, items, keys, values] = self.queue.all();
+        [entries, bodies, items, keys, values, ("users", self.users)]
+    }
 }
 
 /// An open store, which this process alone has.
 struct Opened {
     store: Arc<dyn QueueStore>,
     database: Option<Arc<PostgresStore>>,
+    users: Directory,
 }
 
 impl Drop for Opened {
@@ -66,7 +88,8 @@ impl Drop for Opened {
 /// they are kept.
 fn open_database(database: &Postgres) -> Result<Opened, StoreError> {
     let store = Arc::new(PostgresStore::open(&database.url, database_options(database))?);
-    Ok(Opened { store: Arc::clone(&store) as Arc<dyn QueueStore>, database: Some(store) })
+    let users = Directory::Database(Arc::new(store.users()));
+    Ok(Opened { store: Arc::clone(&store) as Arc<dyn QueueStore>, database: Some(store), users })
 }
 
 fn open_from(site: &Site) -> Result<Opened, Error> {
@@ -77,7 +100,8 @@ fn open_from(site: &Site) -> Result<Opened, Error> {
                 return Err(Error::NoQueue(site.paths.data_dir.clone()));
             }
             let store = store::open(&directory, STORE).map_err(Error::From)?;
-            Ok(Opened { store, database: None })
+            let users = Directory::File(site.paths.data_dir.clone());
+            Ok(Opened { store, database: None, users })
         }
         StoreEngine::Postgres(database) => open_database(database).map_err(Error::From),
     }
@@ -90,7 +114,8 @@ fn open_to(site: &Site) -> Result<Opened, Error> {
             let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
             made.map_err(|error| Error::DataDir { path: path.clone(), error })?;
             let store = store::open(&path.join("queue"), STORE).map_err(Error::To)?;
-            Ok(Opened { store, database: None })
+            let users = Directory::File(site.paths.data_dir.clone());
+            Ok(Opened { store, database: None, users })
         }
         StoreEngine::Postgres(database) => open_database(database).map_err(Error::To),
     }
@@ -126,7 +151,11 @@ fn renamed(name: &str, numbers: &BTreeMap<MailboxId, MailboxId>) -> Option<Strin
 
 /// Copies the queue of `from` to that of `to`, or continues it. `goes_on` is called with octets that were
 /// read.
-pub(crate) fn migrate(from: &Site, to: &Site, goes_on: &mut dyn FnMut(u64)) -> Result<Sums, Error> {
+pub(crate) fn migrate(
+    from: &Site,
+    to: &Site,
+    goes_on: &mut dyn FnMut(u64),
+) -> Result<Copied, Error> {
     let own = &from.node.mta.0;
     if *own != to.node.mta.0 {
         return Err(Error::OtherMta { from: own.clone(), to: to.node.mta.0.clone() });
@@ -151,6 +180,7 @@ pub(crate) fn migrate(from: &Site, to: &Site, goes_on: &mut dyn FnMut(u64)) -> R
     };
     let epoch = epoch_of(&source, from)?;
     let name = name_of(from);
+    copy_users(&source.users, &target.users, true)?;
     let migration = Migration::begin(Plan {
         from: &*source.store,
         to: &*target.store,
@@ -161,7 +191,36 @@ pub(crate) fn migrate(from: &Site, to: &Site, goes_on: &mut dyn FnMut(u64)) -> R
         written_at_start: SITE,
     })?;
     pass_epochs(&target, to, epoch)?;
-    migration.run(goes_on)?.ok_or(Error::To(StoreError::Closed))
+    // The mark keeps daemons from starting meanwhile.
+    let users = copy_users(&source.users, &target.users, false)?;
+    let queue = migration.run(goes_on)?.ok_or(Error::To(StoreError::Closed))?;
+    Ok(Copied { queue, users })
+}
+
+/// All users at once, into a target that has none. Both are compared. `only_looks`: nothing is copied.
+fn copy_users(from: &Directory, to: &Directory, only_looks: bool) -> Result<Sum, Error> {
+    let sum = |users: &Users| {
+        let line = |user: Account| {
+            let way = if user.is_stored { "store" } else { "p3" };
+            (user.address.into_bytes(), format!("{way} {}", user.hash).into_bytes())
+        };
+        let lines: Vec<_> = users.accounts().into_iter().map(line).collect();
+        sum_of(lines.iter().map(|(address, line)| (&address[..], &line[..])))
+    };
+    let theirs = from.read().map_err(Error::UsersFrom)?;
+    let ours = to.read().map_err(Error::UsersTo)?;
+    if ours.is_empty() && !theirs.is_empty() {
+        if only_looks {
+            return Ok(Sum::default());
+        }
+        to.import(&theirs).map_err(Error::UsersTo)?;
+    }
+    let (theirs, ours) = (sum(&theirs), sum(&to.read().map_err(Error::UsersTo)?));
+    if ours != theirs {
+        let what = "users who are not those of the source".to_owned();
+        return Err(MigrateError::NotEmpty(what).into());
+    }
+    Ok(ours)
 }
 
 /// The value with the numbers of all mailboxes in the target, and these by the numbers in the source. The nodes of a site

@@ -90,6 +90,8 @@ pub enum Output {
     },
     /// A value of the site is to be read; answered by [`Input::Value`] if it is there.
     ReadValue(&'static str),
+    /// The users of the site are to be read again. What they are now is the node's affair, and not answered here.
+    ReadUsers,
     /// Answered by [`Input::BatchesEnded`] once all batches that were handed over before have ended.
     AfterBatches(QueueId, Fence),
     /// An input for the node.
@@ -283,7 +285,8 @@ impl Ownership {
     }
 
     fn changed(&mut self, now: Instant, changes: &Changes) {
-        let all = changes.all || (changes.shards.is_empty() && changes.values.is_empty());
+        let is_named = !changes.shards.is_empty() || !changes.values.is_empty() || changes.users;
+        let all = changes.all || !is_named;
         let is_changed = |(shard, owned): (&QueueId, &Shard)| {
             (all || owned.reading.is_due() || changes.shards.contains(shard)).then_some(*shard)
         };
@@ -293,6 +296,9 @@ impl Ownership {
             if changes.all || changes.values.iter().any(|changed| changed == name) {
                 self.outputs.push_back(Output::ReadValue(name));
             }
+        }
+        if changes.users || changes.all {
+            self.outputs.push_back(Output::ReadUsers);
         }
         if changes.members || changes.all {
             self.member(now, membership::Input::Changed);

@@ -39,6 +39,7 @@
 //! The accounts: [`prepare()`] makes the tables with the account that owns them, and the account that runs may
 //! read and write rows and call functions. What the database promises is in [`Durability`].
 
+mod accounts;
 mod bodies;
 mod cluster;
 mod connection;
@@ -55,6 +56,7 @@ mod sums;
 mod verify;
 mod watch;
 
+pub use accounts::PostgresAccounts;
 pub use connection::target::role;
 pub use durability::{Durability, Settings, Standby};
 pub use options::{Options, SCHEMA, Site};

@@ -65,7 +65,7 @@ impl Watching {
     }
 }
 
-/// A notice: `e` and a queue, `v` and a name, or `m`.
+/// A notice: `e` and a queue, `v` and a name, `u`, or `m`.
 fn add(changes: &mut Changes, what: &str) {
     if let Some(queue) = what.strip_prefix('e').and_then(|text| text.parse().ok()) {
         let queue = QueueId(number(queue));
@@ -76,6 +76,8 @@ fn add(changes: &mut Changes, what: &str) {
         if !changes.values.iter().any(|known| known == name) {
             changes.values.push(name.to_owned());
         }
+    } else if what == "u" {
+        changes.users = true;
     } else {
         changes.members = true;
     }
@@ -90,13 +92,14 @@ mod tests {
     fn a_notice_names_the_place() {
         let mut changes = Changes::default();
         let shard = format!("e{}", stored(7));
-        for what in [&shard[..], &shard, "vname", "vname", "m"] {
+        for what in [&shard[..], &shard, "vname", "vname", "m", "u"] {
             add(&mut changes, what);
         }
         let expected = Changes {
             shards: vec![QueueId(7)],
             values: vec!["name".to_owned()],
             members: true,
+            users: true,
             all: false,
         };
         assert_eq!(changes, expected);

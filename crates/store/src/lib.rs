@@ -19,6 +19,7 @@
 //! Two caches avoid database reads and are never wrong: `recent` holds the data of the latest
 //! commits, `sieve` knows keys that were never remembered.
 
+pub mod accounts;
 mod bodies;
 mod caches;
 pub mod cluster;

@@ -543,6 +543,16 @@ struct Summing {
     octets: u64,
 }
 
+/// The sum of records beside a queue, each with its key, in this order.
+pub fn sum_of<'r>(records: impl IntoIterator<Item = (&'r [u8], &'r [u8])>) -> Sum {
+    let mut sum = Summing::default();
+    for (key, record) in records {
+        sum.key(key);
+        sum.record(record);
+    }
+    sum.end()
+}
+
 impl Summing {
     fn key(&mut self, octets: &[u8]) {
         self.count += 1;

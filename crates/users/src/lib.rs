@@ -1,7 +1,12 @@
-//! `users.toml` in the data directory: the users with a mailbox on this MTA, with password hashes.
+//! The users with a mailbox on this MTA, with password hashes: `users.toml` in the data directory, or rows of the
+//! database that the nodes of a site share ([`Directory`]).
 //!
 //! The file is replaced as a whole and durably. The daemon reads it at start and on a reload of
 //! the users.
+
+mod directory;
+
+pub use directory::{Directory, Imported};
 
 use argon2::{Algorithm, Argon2, Params, PasswordHash, PasswordHasher, PasswordVerifier, Version};
 use serde::{Deserialize, Serialize};
@@ -44,9 +49,33 @@ pub enum UsersError {
         /// What is not valid.
         reason: UsersTextError,
     },
-    /// The data directory cannot be locked.
+    /// The data directory cannot be locked, or the database does not give or take the users.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A row of the database is not valid.
+    #[error(
+        "the password of {address} in the database has no hash: {error}; set it again with `mta user add`"
+    )]
+    Row {
+        /// The user's canonical address.
+        address: String,
+        /// The cause.
+        error: argon2::password_hash::phc::Error,
+    },
+    /// The database has no users, and a file that nobody reads has some.
+    #[error(
+        "the users are in the database, which has none, and {path} has {count}: run `mta user import \
+         --config FILE`, or move the file away"
+    )]
+    NotImported {
+        /// The file.
+        path: PathBuf,
+        /// Users in it.
+        count: usize,
+    },
+    /// The user is gone, or has another password than the one that was to be replaced.
+    #[error("{0} has another password by now, or is gone")]
+    Changed(String),
     /// The password is not valid.
     #[error("a password has 1 to {MAX_PASSWORD} ASCII characters")]
     Password,
@@ -125,7 +154,15 @@ impl Users {
     /// # Errors
     /// [`UsersError::Io`], [`UsersError::Malformed`].
     pub fn read(data_dir: &Path) -> Result<Users, UsersError> {
-        let path = data_dir.join(FILE);
+        Users::read_file(&data_dir.join(FILE))
+    }
+
+    /// Reads the users of a file; empty where there is none.
+    ///
+    /// # Errors
+    /// [`UsersError::Io`], [`UsersError::Malformed`].
+    pub fn read_file(path: &Path) -> Result<Users, UsersError> {
+        let path = path.to_owned();
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Users::default()),

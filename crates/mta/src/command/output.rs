@@ -1,6 +1,6 @@
 //! Output shared by the commands: tables, times, errors.
 
-use crate::config::{self, Findings, Paths, Routes, Site, Unreadable};
+use crate::config::{self, Findings, Paths, Routes, Site, StoreEngine, Unreadable};
 use base::shown;
 use comfy_table::{ContentArrangement, presets};
 use disk_room::data_dir;
@@ -302,6 +302,11 @@ pub(super) fn load(path: &Path) -> Option<Site> {
 /// The paths of a configuration file; `None` after printing its errors.
 pub(super) fn load_paths(path: &Path) -> Option<Paths> {
     reported(config::load_paths(path))
+}
+
+/// The paths of a configuration file, and where its queue and users are; `None` after printing its errors.
+pub(super) fn load_places(path: &Path) -> Option<(Paths, StoreEngine)> {
+    reported(config::load_places(path))
 }
 
 /// The MTA's name in a configuration file; `None` after printing its errors.

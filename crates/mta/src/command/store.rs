@@ -50,7 +50,7 @@ enum Verb {
         owner_url: String,
     },
     /// Copies the queue of an MTA from its data directory to a PostgreSQL database, or back, while no daemon runs on
-    /// either: entries, contents, mailboxes, remembered keys. The target must be empty. May be repeated: it goes on
+    /// either: entries, contents, mailboxes, remembered keys, users. The target must be empty. May be repeated: it goes on
     /// where it was interrupted. Both are compared as a whole at the end; until then no daemon starts on the
     /// target. The source stays as it is: start no daemon on it again.
     Migrate {

@@ -1,9 +1,10 @@
 //! `mta user`: manages the users who have a mailbox on this MTA.
 
-use super::output::{load_paths, load_routes, print, print_error, print_json};
+use super::output::{load_places, load_routes, print, print_error, print_json};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{AskError, Request, ask};
 use crate::config::{Paths, canonical_address};
+use crate::driver::users_of;
 use clap::Subcommand;
 use engine::RouteTarget;
 use p1::names::ORAddress;
@@ -12,7 +13,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use users::{DeliveryWay, Users, UsersError};
+use users::{DeliveryWay, Directory, Imported, Users, UsersError};
 
 /// The environment variable a password is read from.
 const PASSWORD: &str = "XUXA_PASSWORD";
@@ -64,6 +65,15 @@ enum Verb {
         #[arg(long, value_name = "FILE", env = "MTA_CONFIG")]
         config: PathBuf,
     },
+    /// Copies the users of a users.toml into the database that the configuration names ([store] with engine =
+    /// "postgres"). Who is in the database already stays as he is there.
+    Import {
+        /// The file [default: users.toml in data_dir]
+        file: Option<PathBuf>,
+        /// The configuration file.
+        #[arg(long, value_name = "FILE", env = "MTA_CONFIG")]
+        config: PathBuf,
+    },
     /// Lists the users.
     List {
         /// The configuration file.
@@ -78,48 +88,59 @@ enum Verb {
 pub(super) fn run(arguments: &Arguments) -> u8 {
     match &arguments.verb {
         Verb::Add { address, config, password_file, delivery } => {
-            with(config, address, |paths, address| {
+            with(config, address, |users, address| {
                 belongs_here(config, address)?;
                 let password = password(password_file.as_deref())?;
-                let new = Users::change(&paths.data_dir, |u| {
-                    let new = u.add(address, &password)?;
-                    delivery.map_or(Ok(()), |delivery| u.set_delivery(address, delivery))?;
-                    Ok(new)
-                })?;
+                let new = users.add(address, &password, *delivery)?;
                 let done = if new { "added" } else { "password set" };
                 print(&format!("{address}: {done}\n"));
                 Ok(())
             })
         }
-        Verb::Delivery { address, delivery, config } => with(config, address, |paths, address| {
-            Users::change(&paths.data_dir, |u| u.set_delivery(address, *delivery))?;
+        Verb::Delivery { address, delivery, config } => with(config, address, |users, address| {
+            users.set_delivery(address, *delivery)?;
             print(&format!("{address}: {}\n", way(*delivery)));
             Ok(())
         }),
-        Verb::Remove { address, config } => with(config, address, |paths, address| {
-            Users::change(&paths.data_dir, |u| u.remove(address))?;
+        Verb::Remove { address, config } => with(config, address, |users, address| {
+            users.remove(address)?;
             print(&format!("{address}: removed\n"));
             Ok(())
+        }),
+        Verb::Import { file, config } => change(config, |users, paths| {
+            let file = file.clone().unwrap_or_else(|| paths.data_dir.join(users::FILE));
+            import(users, &file)
         }),
         Verb::List { config, json } => list(config, *json),
     }
 }
 
-/// Changes the users file, then notifies a running daemon.
+/// Changes a user.
 fn with(
     config: &Path,
     address: &str,
-    change: impl FnOnce(&Paths, &str) -> Result<(), UserError>,
+    changes: impl FnOnce(&Directory, &str) -> Result<(), UserError>,
 ) -> u8 {
-    let Some(paths) = load_paths(config) else { return WRONG };
-    let address = match canonical_address(address) {
-        Ok(address) => address,
+    match canonical_address(address) {
+        Ok(address) => change(config, |users, _| changes(users, &address)),
         Err(error) => {
             print_error(&format!("invalid O/R address: {error}"));
-            return WRONG;
+            WRONG
+        }
+    }
+}
+
+/// Changes the users, then notifies a running daemon.
+fn change(config: &Path, change: impl FnOnce(&Directory, &Paths) -> Result<(), UserError>) -> u8 {
+    let Some((paths, engine)) = load_places(config) else { return WRONG };
+    let users = match users_of(&paths, &engine) {
+        Ok(users) => users,
+        Err(error) => {
+            print_error(&error.to_string());
+            return FAILED;
         }
     };
-    if let Err(error) = change(&paths, &address) {
+    if let Err(error) = change(&users, &paths) {
         if !matches!(error, UserError::AlreadyReported) {
             print_error(&error.to_string());
         }
@@ -128,10 +149,15 @@ fn with(
     match ask(&paths.admin_socket, &Request::ReloadUsers) {
         Ok(_) => DONE,
         Err(AskError::NoDaemon { .. }) => {
-            print_error(&format!(
-                "no daemon runs on {}: the next `mta run` reads it",
-                paths.data_dir.display()
-            ));
+            let directory = paths.data_dir.display();
+            print_error(&match &users {
+                Directory::File(_) => {
+                    format!("no daemon runs on {directory}: the next `mta run` reads it")
+                }
+                Directory::Database(_) => format!(
+                    "no daemon runs on {directory}: nodes of the site that run know it from the database"
+                ),
+            });
             DONE
         }
         Err(error) => {
@@ -139,6 +165,27 @@ fn with(
             FAILED
         }
     }
+}
+
+/// Copies a file into a database.
+fn import(users: &Directory, file: &Path) -> Result<(), UserError> {
+    if matches!(users, Directory::File(_)) {
+        return Err(UserError::NoDatabase);
+    }
+    let theirs = Users::read_file(file)?;
+    if theirs.is_empty() {
+        return Err(UserError::NoUsers(file.to_owned()));
+    }
+    let Imported { added, kept } = users.import(&theirs)?;
+    let there = theirs.addresses().len() - added;
+    print(&format!("added {added} of {} users; {there} were there\n", added + there));
+    if !kept.is_empty() {
+        print_error(&format!(
+            "another password or way of delivery is in the database, and stays: {}",
+            kept.join(" ")
+        ));
+    }
+    Ok(())
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -152,6 +199,12 @@ enum UserError {
         remedy(.local)
     )]
     NotLocal { address: String, local: Vec<String> },
+    #[error(
+        "the users are in the data directory: [store] with engine = \"postgres\" names no database"
+    )]
+    NoDatabase,
+    #[error("there are no users in {0}")]
+    NoUsers(PathBuf),
     #[error("the configuration is wrong, as reported")]
     AlreadyReported,
 }
@@ -161,9 +214,11 @@ impl UserError {
         match self {
             UserError::Users(UsersError::Password) => WRONG,
             UserError::Users(_) => FAILED,
-            UserError::Password(_) | UserError::NotLocal { .. } | UserError::AlreadyReported => {
-                WRONG
-            }
+            UserError::Password(_)
+            | UserError::NotLocal { .. }
+            | UserError::NoDatabase
+            | UserError::NoUsers(_)
+            | UserError::AlreadyReported => WRONG,
         }
     }
 }
@@ -247,8 +302,9 @@ fn line(users: &Users, address: &str) -> String {
 }
 
 fn list(config: &Path, json: bool) -> u8 {
-    let Some(paths) = load_paths(config) else { return WRONG };
-    match Users::read(&paths.data_dir) {
+    let Some((paths, engine)) = load_places(config) else { return WRONG };
+    let users = users_of(&paths, &engine).map_err(UsersError::from);
+    match users.and_then(|users| users.read()) {
         Ok(users) if json => {
             print_json(&Listed { users: users.addresses(), stored: users.stored() });
         }

@@ -37,7 +37,9 @@ pub(crate) mod verify;
 pub use recording::Wanted as WantedRecording;
 pub use socket::ListenError;
 pub use start::DriverError;
-pub(crate) use start::{EPOCH, OWN_VALUES, SITE, STORE, database_options, epoch_file, open_store};
+pub(crate) use start::{
+    EPOCH, OWN_VALUES, SITE, STORE, database_options, epoch_file, open_store, users_of,
+};
 
 use crate::admin::server::{AdminServer, ListsChanged, Operated};
 use crate::advice::{self, Facts};
@@ -76,8 +78,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tracking::{Event, Tracker};
 use transports::{Arriving, IncomingConnection, MAX_INCOMING, Transport};
-use users::Users;
-use verify::Verifier;
+use verify::{ReadUsers, UserReader, Verifier};
 
 /// More content is read for a connection below this many queued octets, 64 KiB at a time. Queued
 /// octets can be neither stopped nor overtaken, so there are few; but enough that the kernel,
@@ -99,6 +100,8 @@ pub(crate) enum DriverAnswer {
     QueuePart(QueuePart),
     /// A call for this node of a site was answered.
     Cluster(ClusterAnswer),
+    /// The users were read in the database.
+    Users(ReadUsers),
     /// A user has the right password.
     UserVerified { token: Token, mailbox: String },
     /// This process cannot continue.
@@ -124,6 +127,7 @@ struct Driver {
     disk: StoreThreads,
     quotas: Quotas,
     verifier: Verifier,
+    users: UserReader,
     pcap: Option<Pcap>,
     recording: Option<Recording>,
     events: Option<EventLogFile>,
@@ -191,7 +195,7 @@ async fn serve(
 ) -> Result<(), DriverError> {
     let store = &opened.store;
     let hang_up = signal(SignalKind::hangup()).map_err(DriverError::Signals)?;
-    let users = Users::read(&site.paths.data_dir)?;
+    let users = start::read_users(&site, &opened.users)?;
     let sink = start::create_recording(files.record.as_ref(), clock)?;
     let (config, first) = start::configure_node(&site, &users, opened, clock.now().utc)?;
     let header = Header::new("mta run".to_owned(), clock.now(), config, first);
@@ -230,6 +234,7 @@ async fn serve(
         disk: StoreThreads::start(Arc::clone(store), Arc::clone(&inbox))?,
         quotas: Quotas::new(&site.paths.data_dir),
         verifier: Verifier::new(site.expected.clone(), users, site.node.limits.verifications)?,
+        users: UserReader::new(opened.users.clone()),
         pcap,
         recording,
         events,
@@ -508,6 +513,7 @@ impl Driver {
             DriverAnswer::QueuePart(part) => self.queue_part(part),
             DriverAnswer::Connected { association, result } => self.connected(association, result),
             DriverAnswer::Cluster(answer) => self.cluster_answer(answer),
+            DriverAnswer::Users(read) => self.users_read(read),
             DriverAnswer::UserVerified { token, mailbox } => {
                 self.site_input(ownership::Input::User { token, mailbox });
             }
@@ -577,9 +583,9 @@ impl Driver {
             }
             Output::ChangePassword { token, mailbox, old, new } => {
                 let (verifier, inbox) = (self.verifier.clone(), Arc::clone(&self.inbox));
-                let data_dir = self.site.paths.data_dir.clone();
+                let users = self.users.directory.clone();
                 tokio::spawn(async move {
-                    let result = verifier.change(&data_dir, &mailbox, old, new).await;
+                    let result = verifier.change(&users, &mailbox, old, new).await;
                     let changed = Input::PasswordChanged { token, mailbox, result };
                     inbox.answer(Precedence::Immediate, DriverAnswer::Input(changed));
                 });

@@ -1,13 +1,17 @@
 //! What operators ask for through the admin socket, and the metrics.
 
-use super::Driver;
 use super::monitoring::event_log::EventLogFile;
+use super::verify::ReadUsers;
+use super::{Driver, DriverAnswer};
 use crate::admin::server::AdminRequest;
+use base::Precedence;
 use node::Input;
 use node::event::{Kind, LogEvent, LogLevel, OrderedBy};
 use node::metrics::{Family, Sample, Value};
 use node::status::DamageStatus;
-use users::Users;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use users::{Directory, Users};
 
 impl Driver {
     /// Executes an admin request; returns whether it asks for a stop.
@@ -141,8 +145,7 @@ impl Driver {
                 false
             }
             AdminRequest::ReloadUsers(answer) => {
-                self.reload_users();
-                let _ = answer.send(());
+                self.reload_users(Some(answer));
                 false
             }
             AdminRequest::Stop(answer) => {
@@ -168,10 +171,35 @@ impl Driver {
         families
     }
 
-    pub(super) fn reload_users(&mut self) {
-        match Users::read(&self.site.paths.data_dir) {
-            Ok(users) => self.take_users(users),
-            Err(error) => tracing::error!(%error, "the users stay as they were"),
+    /// Reads the users again. Whoever asks is answered once they are known.
+    pub(super) fn reload_users(&mut self, asked: Option<oneshot::Sender<()>>) {
+        if let Directory::File(_) = &self.users.directory {
+            match self.users.directory.read() {
+                Ok(users) => self.take_users(users),
+                Err(error) => tracing::error!(%error, "the users stay as they were"),
+            }
+            if let Some(asked) = asked {
+                let _ = asked.send(());
+            }
+            return;
+        }
+        // Nobody waits for a database here.
+        let Some(read) = self.users.changed(&self.verifier, asked) else { return };
+        let inbox = Arc::clone(&self.inbox);
+        tokio::task::spawn_blocking(move || {
+            inbox.answer(Precedence::Immediate, DriverAnswer::Users(read()));
+        });
+    }
+
+    /// The users of the database were read.
+    pub(super) fn users_read(&mut self, read: ReadUsers) {
+        match self.users.ended(&self.verifier, read) {
+            Some(Ok(users)) if !self.verifier.has(&users) => self.take_users(users),
+            Some(Err(error)) => tracing::error!(%error, "the users stay as they were"),
+            Some(Ok(_)) | None => {}
+        }
+        if self.users.is_due() {
+            self.reload_users(None);
         }
     }
 

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
-use users::Users;
+use users::Directory;
 
 /// A listener, and the task that accepts its connections.
 pub(super) struct Listening {
@@ -101,7 +101,11 @@ impl Driver {
             return Err(Verdict::Wrong(format!("only a restart changes {keys}")));
         }
         let failed = |error: &dyn std::error::Error| Verdict::Failed(error.to_string());
-        let users = Users::read(&site.paths.data_dir).map_err(|e| failed(&e))?;
+        let users = match &self.users.directory {
+            Directory::File(_) => Some(self.users.directory.read().map_err(|e| failed(&e))?),
+            // They are read meanwhile.
+            Directory::Database(_) => None,
+        };
         let opened = self.open_new(&site).map_err(|e| failed(&e))?;
         self.verifier =
             self.verifier.renewed(site.expected.clone(), site.node.limits.verifications);
@@ -121,7 +125,10 @@ impl Driver {
             }
             stays
         });
-        self.take_users(users);
+        match users {
+            Some(users) => self.take_users(users),
+            None => self.reload_users(None),
+        }
         for advice in advice::give_once(&self.site, &Facts::read()) {
             advice.log();
         }

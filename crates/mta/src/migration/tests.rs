@@ -122,12 +122,17 @@ fn a_queue_goes_into_a_site_and_back() {
     let [first, second, third] = ["first", "second", "third"].map(|of| directory.path().join(of));
     let (from, to) = (embedded(&first), in_database(&server, &second, "queue"));
     fill(&from, 470_000);
+    let users = Directory::File(first);
+    users.add(USERS[0], b"vesuvio", Some(users::DeliveryWay::Store)).unwrap();
+    users.add(USERS[1], b"etna", None).unwrap();
+    let users = users.read().unwrap();
     let there = migrate(&from, &to, &mut |_| ()).unwrap();
-    assert_eq!(there.all().map(|(_, sum)| sum.count), [1, 1, 1, 1, 6]);
+    assert_eq!(there.all().map(|(_, sum)| sum.count), [1, 1, 1, 1, 6, 2]);
     let opened = open_to(&to).unwrap();
     check_item(&*opened.store, shared_number(USERS[1]));
     assert_eq!(item::queue_at(USERS[1]), item::queue(shared_number(USERS[1])));
     assert_eq!(opened.store.meta(node::SENDING).unwrap(), None);
+    assert!(opened.users.read().unwrap() == users);
     drop(opened);
     // A node has a higher epoch than the process that was alone.
     let StoreEngine::Postgres(database) = &to.engine else { unreachable!() };
@@ -144,12 +149,17 @@ fn a_queue_goes_into_a_site_and_back() {
     // The numbers of the mailboxes stay, and the next start has a higher epoch than the node.
     let back = embedded(&third);
     let values = migrate(&to, &back, &mut |_| ()).unwrap();
-    assert_eq!(values.entries, there.entries);
+    assert_eq!((values.queue.entries, values.users), (there.queue.entries, there.users));
     let store = open_from(&back).unwrap();
+    assert!(store.users.read().unwrap() == users);
     check_item(&*store.store, shared_number(USERS[1]));
     assert!(epoch_in(&*store.store) >= epoch);
     drop(store);
     assert_eq!(migrate(&to, &back, &mut |_| ()).unwrap(), values, "once more");
+    let others = Directory::File(third);
+    others.remove(USERS[1]).unwrap();
+    let error = migrate(&to, &back, &mut |_| ()).unwrap_err().to_string();
+    assert!(error.contains("has users who are not those of the source"), "{error}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! One server for the tests of a binary, and a schema for each of them.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 #[path = "../../../store/tests/common/ops.rs"]
 mod ops;

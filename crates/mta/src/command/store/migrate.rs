@@ -3,10 +3,9 @@
 use super::is_running;
 use crate::command::output::{load, print, print_error, print_json, progress, table, trimmed};
 use crate::command::{DONE, FAILED, WRONG};
-use crate::migration::{Error, migrate};
+use crate::migration::{Copied, Error, migrate};
 use serde::Serialize;
 use std::path::Path;
-use store::migrate::Sums;
 
 /// One line of the result.
 #[derive(Serialize)]
@@ -43,8 +42,8 @@ pub(super) fn run(from: &Path, to: &Path, json: bool) -> u8 {
     });
     progress(None);
     match ended {
-        Ok(sums) if json => print_json(&lines(&sums)),
-        Ok(sums) => print(&text(&sums)),
+        Ok(copied) if json => print_json(&lines(&copied)),
+        Ok(copied) => print(&text(&copied)),
         Err(error) => {
             print_error(&error.to_string());
             return if matches!(error, Error::OtherMta { .. }) { WRONG } else { FAILED };
@@ -53,19 +52,19 @@ pub(super) fn run(from: &Path, to: &Path, json: bool) -> u8 {
     DONE
 }
 
-fn lines(sums: &Sums) -> Vec<Line> {
+fn lines(copied: &Copied) -> Vec<Line> {
     let line = |(what, sum): (&'static str, store::migrate::Sum)| Line {
         what,
         count: sum.count,
         octets: sum.octets,
         digest: format!("{:016x}", sum.digest),
     };
-    sums.all().into_iter().map(line).collect()
+    copied.all().into_iter().map(line).collect()
 }
 
-fn text(sums: &Sums) -> String {
+fn text(copied: &Copied) -> String {
     let mut rows = table(["COPIED", "COUNT", "OCTETS", "DIGEST"]);
-    for Line { what, count, octets, digest } in lines(sums) {
+    for Line { what, count, octets, digest } in lines(copied) {
         rows.add_row([what.to_owned(), count.to_string(), octets.to_string(), digest]);
     }
     trimmed(&rows) + "both are equal; start no daemon on the source again\n"
@@ -74,14 +73,16 @@ fn text(sums: &Sums) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use store::migrate::Sum;
+    use store::migrate::{Sum, Sums};
 
     #[test]
     fn the_result_is_a_table() {
         let entries = Sum { count: 3, octets: 1200, digest: 0xabc };
-        let shown = text(&Sums { entries, ..Sums::default() });
+        let users = Sum { count: 2, octets: 200, digest: 0xdef };
+        let shown = text(&Copied { queue: Sums { entries, ..Sums::default() }, users });
         assert!(shown.contains("queue entries"), "{shown}");
         assert!(shown.contains("0000000000000abc"), "{shown}");
+        assert!(shown.contains("0000000000000def"), "{shown}");
         assert!(shown.ends_with("on the source again\n"), "{shown}");
     }
 }

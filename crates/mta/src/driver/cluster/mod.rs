@@ -137,6 +137,7 @@ impl Driver {
             Output::Call(call) => member.calls.make(call, last),
             Output::Read { shard, fence, after } => member.calls.read(shard, fence, after),
             Output::ReadValue(name) => self.read_value(name),
+            Output::ReadUsers => self.reload_users(None),
             Output::AfterBatches(shard, fence) => self.after_batches(shard, fence),
             Output::Node(input) => self.step(input),
             Output::Drained => {

@@ -9,7 +9,7 @@ use super::recording::{self, Recording, Sink};
 use super::socket::ListenError;
 use crate::clock::Clock;
 use crate::config::section::store::engine::{Postgres, StoreEngine};
-use crate::config::{EventLog, Site};
+use crate::config::{EventLog, Paths, Site};
 use crate::pcap::{Pcap, Wanted};
 use base::{EntryId, Utc, shown};
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use engine::journal::{Batch, Op};
 use engine::next_epoch;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use node::config::NodeConfig;
+use postgres_store::PostgresAccounts;
 use record::Header;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -26,7 +27,7 @@ use store::cluster::Cluster;
 use store::queue::{commit_one, first_entry};
 use store::{BatchId, Options, QueueStore, StoreError, migrate};
 use tracking::Tracker;
-use users::{Users, UsersError};
+use users::{Directory, Users, UsersError};
 
 /// Memory limits of the store: small compared with many connections.
 pub(crate) const STORE: Options = Options {
@@ -206,7 +207,34 @@ pub(super) fn begin_recording(
 /// An open store, and the node of a site that this is.
 pub(crate) struct OpenStore {
     pub(super) store: Arc<dyn QueueStore>,
+    pub(super) users: Directory,
     pub(super) joined: Option<Joined>,
+}
+
+/// Where the users are, for a command that runs beside daemons.
+pub(crate) fn users_of(paths: &Paths, engine: &StoreEngine) -> Result<Directory, StoreError> {
+    Ok(match engine {
+        StoreEngine::Embedded => Directory::File(paths.data_dir.clone()),
+        StoreEngine::Postgres(database) => {
+            let options = database_options(database);
+            Directory::Database(Arc::new(PostgresAccounts::open(&database.url, &options)?))
+        }
+    })
+}
+
+/// The users at the start. A file that nobody reads any more is named.
+pub(super) fn read_users(site: &Site, users: &Directory) -> Result<Users, UsersError> {
+    let data_dir = &site.paths.data_dir;
+    let (read, left) = users.read_at_start(data_dir)?;
+    if !left.is_empty() {
+        let file = data_dir.join(users::FILE).display().to_string();
+        tracing::warn!(
+            file = %shown::line(&file),
+            users = left.len(),
+            "users of this file are not in the database and cannot bind: mta user import adds them"
+        );
+    }
+    Ok(read)
 }
 
 /// Opens the store that is configured, joins the site where there is one, and logs what it had to repair.
@@ -215,7 +243,7 @@ pub(crate) fn open_store(site: &Site) -> Result<OpenStore, DriverError> {
         StoreEngine::Embedded => {
             let store = store::open(&site.paths.data_dir.join("queue"), STORE)?;
             check_finished(&*store)?;
-            OpenStore { store, joined: None }
+            OpenStore { store, users: Directory::File(site.paths.data_dir.clone()), joined: None }
         }
         StoreEngine::Postgres(database) => open_database(database)?,
     };
@@ -259,7 +287,8 @@ fn open_database(database: &Postgres) -> Result<OpenStore, DriverError> {
     for sentence in store.durability()?.sentences() {
         tracing::info!("the database: {sentence}");
     }
-    Ok(OpenStore { store, joined })
+    let users = Directory::Database(Arc::new(store.users()));
+    Ok(OpenStore { store, users, joined })
 }
 
 /// How a database is opened that a configuration names.
@@ -314,7 +343,7 @@ fn epoch_of(store: &dyn QueueStore) -> Result<Option<u32>, DriverError> {
 pub(super) fn configure_node(
     site: &Site,
     users: &Users,
-    OpenStore { store, joined }: &OpenStore,
+    OpenStore { store, joined, .. }: &OpenStore,
     utc: Utc,
 ) -> Result<(NodeConfig, Option<EntryId>), DriverError> {
     let store = &**store;
