@@ -69,7 +69,11 @@ impl Played {
                 Output::AfterBatches(shard, fence) => {
                     wanted.push(Wanted::AfterBatches(shard, fence));
                 }
-                Output::Noted(_) | Output::Drained | Output::Node(_) | Output::ReadValue(_) => {}
+                Output::Noted(_)
+                | Output::Drained
+                | Output::Node(_)
+                | Output::ReadValue(_)
+                | Output::ReadUsers => {}
             }
         }
         wanted

@@ -32,7 +32,6 @@ pub(crate) mod socket;
 mod start;
 mod stopping;
 mod transports;
-pub(crate) mod verify;
 
 pub use recording::Wanted as WantedRecording;
 pub use socket::ListenError;
@@ -61,6 +60,7 @@ use node::connect;
 use node::event::LogEvent;
 use node::names::NameError;
 use node::{ChannelId, CommitError, Input, ListenerId, Node, Output, Principal, Token};
+use passwords::{ReadUsers, UserReader, Verifier};
 use record::Header;
 use recording::Recording;
 use reload::Listening;
@@ -78,7 +78,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tracking::{Event, Tracker};
 use transports::{Arriving, IncomingConnection, MAX_INCOMING, Transport};
-use verify::{ReadUsers, UserReader, Verifier};
 
 /// More content is read for a connection below this many queued octets, 64 KiB at a time. Queued
 /// octets can be neither stopped nor overtaken, so there are few; but enough that the kernel,

@@ -1,7 +1,6 @@
 //! What operators ask for through the admin socket, and the metrics.
 
 use super::monitoring::event_log::EventLogFile;
-use super::verify::ReadUsers;
 use super::{Driver, DriverAnswer};
 use crate::admin::server::AdminRequest;
 use base::Precedence;
@@ -9,6 +8,7 @@ use node::Input;
 use node::event::{Kind, LogEvent, LogLevel, OrderedBy};
 use node::metrics::{Family, Sample, Value};
 use node::status::DamageStatus;
+use passwords::ReadUsers;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use users::{Directory, Users};

@@ -1,5 +1,5 @@
 //! Password checks: of peers in constant time, of users by their hashes, with a limit on parallel
-//! hashes, and in the same time for unknown users.
+//! hashes, and in the same time for unknown users; and the users that are checked against, read again from a database.
 
 use base::PeerId;
 use node::{EdgeError, PasswordProblem, Principal, Secret};
@@ -11,7 +11,7 @@ use users::{Directory, Users, UsersError};
 
 /// The passwords and hashes to check against.
 #[derive(Clone)]
-pub(crate) struct Verifier {
+pub struct Verifier {
     inner: Arc<Inner>,
 }
 
@@ -34,8 +34,10 @@ struct Known {
 }
 
 /// The users of a database, read by another thread: one reading at a time.
-pub(crate) struct UserReader {
-    pub(super) directory: Directory,
+#[derive(Debug)]
+pub struct UserReader {
+    /// Where they are.
+    pub directory: Directory,
     is_reading: bool,
     /// They may have changed since the reading began.
     again: bool,
@@ -44,19 +46,28 @@ pub(crate) struct UserReader {
 }
 
 /// What such a reading gave.
-pub(crate) struct ReadUsers {
-    pub(super) result: Result<Users, UsersError>,
+#[derive(Debug)]
+pub struct ReadUsers {
+    result: Result<Users, UsersError>,
     /// Those of [`Known::changes`] before it began.
     changes: u64,
 }
 
+impl std::fmt::Debug for Verifier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Verifier").finish_non_exhaustive()
+    }
+}
+
 impl UserReader {
-    pub(crate) fn new(directory: Directory) -> UserReader {
+    /// Those who are there; none was read yet.
+    #[must_use]
+    pub fn new(directory: Directory) -> UserReader {
         UserReader { directory, is_reading: false, again: false, asked: Vec::new() }
     }
 
     /// They may have changed. Gives the reading that is to be done now, if none goes on.
-    pub(super) fn changed(
+    pub fn changed(
         &mut self,
         verifier: &Verifier,
         asked: Option<oneshot::Sender<()>>,
@@ -71,7 +82,7 @@ impl UserReader {
     }
 
     /// A reading has ended. Gives the users, unless it was too early.
-    pub(super) fn ended(
+    pub fn ended(
         &mut self,
         verifier: &Verifier,
         read: ReadUsers,
@@ -86,7 +97,7 @@ impl UserReader {
     }
 
     /// Whether another reading is to be done. If none is, those who wait are answered.
-    pub(super) fn is_due(&mut self) -> bool {
+    pub fn is_due(&mut self) -> bool {
         if !self.again {
             for asked in self.asked.drain(..) {
                 let _ = asked.send(());
@@ -99,7 +110,10 @@ impl UserReader {
 impl Verifier {
     /// A verifier of the peers' passwords and the users. `at_once` limits parallel hashes, each of
     /// which takes 7 MiB and one core; the node requests no more either.
-    pub(crate) fn new(
+    ///
+    /// # Errors
+    /// [`UsersError::Hash`].
+    pub fn new(
         peers: BTreeMap<PeerId, Secret>,
         users: Users,
         at_once: usize,
@@ -111,7 +125,8 @@ impl Verifier {
     }
 
     /// The same users with other passwords of peers and another limit on hashes.
-    pub(crate) fn renewed(&self, peers: BTreeMap<PeerId, Secret>, at_once: usize) -> Verifier {
+    #[must_use]
+    pub fn renewed(&self, peers: BTreeMap<PeerId, Secret>, at_once: usize) -> Verifier {
         let known = Arc::clone(&self.inner.known);
         let (dummy, turns) = (self.inner.dummy.clone(), Semaphore::new(at_once));
         Verifier { inner: Arc::new(Inner { peers, known, dummy, turns }) }
@@ -122,17 +137,19 @@ impl Verifier {
     }
 
     /// The canonical addresses of the users.
-    pub(super) fn addresses(&self) -> Vec<String> {
+    #[must_use]
+    pub fn addresses(&self) -> Vec<String> {
         self.known().users.addresses()
     }
 
     /// Whether the users are these.
-    pub(super) fn has(&self, users: &Users) -> bool {
+    #[must_use]
+    pub fn has(&self, users: &Users) -> bool {
         self.known().users == *users
     }
 
     /// Replaces the users; returns those removed and those whose password was changed elsewhere.
-    pub(crate) fn set_users(&self, users: Users) -> Vec<String> {
+    pub fn set_users(&self, users: Users) -> Vec<String> {
         let mut known = self.known();
         let mut changed = known.users.addresses();
         changed.retain(|address| {
@@ -145,7 +162,10 @@ impl Verifier {
     }
 
     /// Changes the password of a user, durably; from then on it is his.
-    pub(crate) async fn change(
+    ///
+    /// # Errors
+    /// The old password is wrong, or is his no longer; the new one is none; it could not be made durable.
+    pub async fn change(
         &self,
         users: &Directory,
         mailbox: &str,
@@ -180,7 +200,7 @@ impl Verifier {
     }
 
     /// Whether this is the password of that principal.
-    pub(crate) async fn verify(&self, principal: Principal, password: Secret) -> bool {
+    pub async fn verify(&self, principal: Principal, password: Secret) -> bool {
         match principal {
             Principal::Peer(peer) => {
                 let expected = self.inner.peers.get(&peer);
