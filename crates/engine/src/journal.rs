@@ -38,6 +38,14 @@ pub const FIRST_ITEM: u64 = 1 << 63;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MailboxId(pub u32);
 
+impl MailboxId {
+    /// The queue of its items: none that a next hop has.
+    #[must_use]
+    pub fn queue(self) -> QueueId {
+        QueueId(1 << 62 | u64::from(self.0))
+    }
+}
+
 /// An item of a mailbox: its mailbox and its sequence number (X.413 7.3), under which it has an entry and a
 /// content of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

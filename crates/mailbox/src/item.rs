@@ -190,16 +190,10 @@ pub fn counted(size: u64, record: &[u8]) -> u64 {
     size.saturating_add(record.len() as u64)
 }
 
-/// The queue number of a mailbox's items: none that a next hop has.
-#[must_use]
-pub fn queue(mailbox: MailboxId) -> QueueId {
-    QueueId(1 << 62 | u64::from(mailbox.0))
-}
-
-/// The same for the mailbox of an address, where several nodes share the store.
+/// The queue of the items of an address's mailbox, where several nodes share the store.
 #[must_use]
 pub fn queue_at(address: &str) -> QueueId {
-    queue(crate::machine::shared_number(address))
+    crate::machine::shared_number(address).queue()
 }
 
 /// Whether a queue has items of a mailbox.
@@ -211,7 +205,7 @@ pub fn is_queue(id: QueueId) -> bool {
 /// The change that writes the record of an item.
 #[must_use]
 pub fn put(id: ItemId, precedence: Precedence, record: Bytes) -> Op {
-    Op::PutEntry { precedence, id: id.entry(), queue: queue(id.mailbox), record }
+    Op::PutEntry { precedence, id: id.entry(), queue: id.mailbox.queue(), record }
 }
 
 /// At most [`MAX_TEXT`] octets of a text, whole characters.

@@ -120,7 +120,7 @@ impl PostgresStore {
     }
 
     fn joined(&self) -> Result<Joined, StoreError> {
-        lock(&self.lease).ok_or(StoreError::Fenced)
+        lock(&self.lease).ok_or(StoreError::NoLease)
     }
 }
 

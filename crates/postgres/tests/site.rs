@@ -7,7 +7,7 @@ mod common;
 use base::{BodyId, EntryId, Precedence};
 use bytes::Bytes;
 use common::*;
-use engine::journal::{Batch, Digest, Op, QueueId, SpoolId};
+use engine::journal::{Batch, Digest, ItemId, MailboxId, Op, QueueId, SpoolId};
 use postgres_store::PostgresStore;
 use std::collections::BTreeSet;
 use std::sync::mpsc::channel;
@@ -94,6 +94,69 @@ fn of_two_nodes_that_accept_the_same_one_conflicts() {
     assert_eq!(stored.collect::<BTreeSet<_>>(), entries);
 }
 
+fn has_no_lease(ended: &Committed) -> bool {
+    matches!(ended, Committed::NotDone(StoreError::NoLease))
+}
+
+/// What an earlier owner concluded about an entry is not made once another one has removed it: there
+/// would be two reports, or two copies.
+#[test]
+fn what_the_next_owner_removed_is_not_concluded_again() {
+    let Some(site) = Site::if_installed() else { return };
+    let (one, two) = (node(&site, "one").0, node(&site, "two").0);
+    ours(&one, QUEUE, 0);
+    assert!(commit(&one, vec![put(1, b"x"), put(2, b"x"), put(3, b"x")]).is_durable());
+    one.release(&[QUEUE]).unwrap();
+    ours(&two, QUEUE, 0);
+    assert!(commit(&two, vec![delete(1), put(11, b"its report")]).is_durable());
+    two.release(&[QUEUE]).unwrap();
+    ours(&one, QUEUE, 0);
+    let ended = one.commit(numbered(vec![
+        vec![delete(1), put(21, b"another report"), meta("m", b"y")],
+        vec![delete(2), put(22, b"its report")],
+        vec![delete(2), put(23, b"another report")],
+        // What a batch puts there itself may be removed by it, or by a later one.
+        vec![put(4, b"x"), delete(4)],
+        vec![put(5, b"x")],
+        vec![delete(5)],
+    ]));
+    let durable: Vec<bool> = ended.iter().map(Committed::is_durable).collect();
+    assert_eq!(durable, [false, true, false, true, true, true], "{ended:?}");
+    for fenced in [&ended[0], &ended[2]] {
+        assert!(matches!(fenced, Committed::Fenced(queues) if queues.is_empty()), "{ended:?}");
+    }
+    assert_eq!(one.meta("m").unwrap(), None);
+    let left: Vec<u64> =
+        one.entries(None, 99).unwrap().into_iter().map(|entry| entry.id.0).collect();
+    assert_eq!(left, [3, 11, 22]);
+}
+
+/// Items are put by the owner of the mailbox only, and so are their flags.
+#[test]
+fn another_node_puts_no_item_into_a_mailbox() {
+    let Some(site) = Site::if_installed() else { return };
+    let (one, two) = (node(&site, "one").0, node(&site, "two").0);
+    let mailbox = MailboxId(5);
+    let item = |number| {
+        let id = ItemId { mailbox, number }.entry();
+        Op::PutEntry {
+            precedence: Precedence::Routine,
+            id,
+            queue: mailbox.queue(),
+            record: Bytes::from_static(b"x"),
+        }
+    };
+    ours(&one, mailbox.queue(), 0);
+    assert!(commit(&one, vec![item(1)]).is_durable());
+    let fenced = commit(&two, vec![item(2), put(1, b"x")]);
+    assert!(matches!(&fenced, Committed::Fenced(queues) if *queues == [mailbox.queue()]));
+    assert!(commit(&one, vec![item(2)]).is_durable());
+    one.release(&[mailbox.queue()]).unwrap();
+    assert!(matches!(commit(&one, vec![item(3)]), Committed::Fenced(_)));
+    assert_eq!(two.items(mailbox, Precedence::Routine, 0, 9).unwrap().len(), 2);
+    assert_eq!(two.entry_count().unwrap(), 0);
+}
+
 #[test]
 fn only_the_owner_changes_and_all_accept() {
     let Some(site) = Site::if_installed() else { return };
@@ -137,18 +200,14 @@ fn the_dead_own_nothing_and_commit_nothing() {
     assert!(two.nodes().unwrap().iter().any(|row| row.epoch == first && row.draining));
     pause(800);
     // Its lease has ended: it commits nothing, but is not dead yet.
-    assert!(
-        matches!(commit(&one, vec![put(2, b"x")]), Committed::Fenced(queues) if queues.is_empty())
-    );
+    assert!(has_no_lease(&commit(&one, vec![put(2, b"x")])));
     assert_eq!(one.renew(false).unwrap(), Renewal::Renewed);
     assert!(commit(&one, vec![put(2, b"x")]).is_durable());
     pause(800);
     assert_eq!(two.bury(&[first]).unwrap(), [first]);
     assert_eq!(one.renew(false).unwrap(), Renewal::Dead);
     assert_eq!(one.acquire(QUEUE, "", BatchId(0)).unwrap(), Acquired::Dead);
-    assert!(
-        matches!(commit(&one, vec![put(3, b"x")]), Committed::Fenced(queues) if queues.is_empty())
-    );
+    assert!(has_no_lease(&commit(&one, vec![put(3, b"x")])));
     ours(&two, QUEUE, 0);
     assert!(commit(&two, vec![delete(1), delete(2)]).is_durable());
     // It joins again, under another number. A second joining of the name ends it at once.
@@ -353,6 +412,6 @@ fn one_process_alone_and_a_site_exclude_each_other() {
     assert_eq!(site.open().entry_count().unwrap(), 1);
     // Before it joins, a node commits nothing.
     let early = PostgresStore::open(&site.url(), options).unwrap();
-    assert!(matches!(commit(&early, vec![put(2, b"x")]), Committed::Fenced(_)));
-    assert!(matches!(early.renew(false), Err(StoreError::Fenced)));
+    assert!(has_no_lease(&commit(&early, vec![put(2, b"x")])));
+    assert!(matches!(early.renew(false), Err(StoreError::NoLease)));
 }

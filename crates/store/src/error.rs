@@ -139,6 +139,9 @@ pub enum StoreError {
         /// How many.
         keys: usize,
     },
+    /// This node of a site has no lease now. It may have one again.
+    #[error("this node of the site has no lease: it may write nothing until it has one again")]
+    NoLease,
     /// Another node of the site has taken over: [`Committed::Fenced`](crate::Committed).
     #[error("another node of this site has taken this over; it goes on there")]
     Fenced,

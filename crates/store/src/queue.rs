@@ -31,8 +31,8 @@ pub enum Committed {
     /// It may be durable or not, and nobody may be answered. [`QueueStore::outcome`] may know later;
     /// if the store is stopped, the next open decides.
     Unknown(StoreError),
-    /// Nothing of it was made: this node of a site no longer owns these shards, or, if there are none, it is dead
-    /// ([`Cluster`](crate::cluster::Cluster)). Its spools stay open.
+    /// Nothing of it was made: this node of a site no longer owns these shards, or what the batch removes is no longer
+    /// there, because another node owned it meanwhile ([`Cluster`](crate::cluster::Cluster)). Its spools stay open.
     Fenced(Vec<QueueId>),
 }
 

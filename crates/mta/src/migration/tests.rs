@@ -98,7 +98,7 @@ fn check_item(store: &dyn QueueStore, mailbox: MailboxId) {
     assert_eq!(items.iter().map(|item| &item.record[..]).collect::<Vec<_>>(), [b"item"]);
     let content = ItemId { mailbox, number: 5 }.body();
     assert_eq!(store.body(content, 0, 99).unwrap().unwrap(), "of an item");
-    let listed = store.queue_entries(item::queue(mailbox), Precedence::Routine, None, 9).unwrap();
+    let listed = store.queue_entries(mailbox.queue(), Precedence::Routine, None, 9).unwrap();
     assert_eq!(listed, items);
     assert_eq!(store.meta(&Totals::name(mailbox)).unwrap().unwrap(), totals(5));
     assert_eq!(store.meta(&Registrations::name(mailbox)).unwrap().unwrap(), "registered");
@@ -130,7 +130,7 @@ fn a_queue_goes_into_a_site_and_back() {
     assert_eq!(there.all().map(|(_, sum)| sum.count), [1, 1, 1, 1, 6, 2]);
     let opened = open_to(&to).unwrap();
     check_item(&*opened.store, shared_number(USERS[1]));
-    assert_eq!(item::queue_at(USERS[1]), item::queue(shared_number(USERS[1])));
+    assert_eq!(item::queue_at(USERS[1]), shared_number(USERS[1]).queue());
     assert_eq!(opened.store.meta(node::SENDING).unwrap(), None);
     assert!(opened.users.read().unwrap() == users);
     drop(opened);

@@ -74,7 +74,7 @@ impl Failure {
             Failure::Lost(reason) => StoreError::Away { host, doing, reason },
             Failure::Refused { code, message, .. } => match code.as_str() {
                 "53100" => StoreError::DiskFull { doing },
-                "MT004" => StoreError::Fenced,
+                "MT004" => StoreError::NoLease,
                 "XX001" | "XX002" => StoreError::Damaged { what: format!("{message} ({code})") },
                 _ => StoreError::Refused { host, doing, reason: format!("{message} ({code})") },
             },

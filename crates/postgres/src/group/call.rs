@@ -3,7 +3,7 @@
 use crate::connection::client::Connection;
 use crate::connection::failure::Failure;
 use crate::group::Content;
-use crate::group::plan::Plan;
+use crate::group::plan::{EntryChange, Plan};
 use crate::group::staged::Source;
 use crate::numbers::signed;
 use bytes::Bytes;
@@ -49,6 +49,11 @@ struct Entries {
     queue: Vec<i64>,
     body: Vec<Option<i64>>,
     record: Vec<Bytes>,
+}
+
+/// The batch of a change for `check_rights`: below zero if the entry has to be there.
+fn numbered(change: &EntryChange) -> i64 {
+    if change.removes { -1 - change.batch } else { change.batch }
 }
 
 impl Call {
@@ -100,7 +105,7 @@ impl Call {
             let Some(row) = &change.entry else {
                 self.gone.0.push(*rank);
                 self.gone.1.push(*id);
-                gone.push(change.batch);
+                gone.push(numbered(change));
                 continue;
             };
             self.entries.rank.push(*rank);
@@ -108,7 +113,7 @@ impl Call {
             self.entries.queue.push(row.queue);
             self.entries.body.push(row.body);
             self.entries.record.push(row.record.clone());
-            self.batch.push(change.batch);
+            self.batch.push(numbered(change));
         }
         self.batch.extend(gone);
     }

@@ -15,6 +15,8 @@ use store::{Committed, StoreError};
 pub(crate) struct EntryChange {
     pub(crate) entry: Option<EntryRow>,
     pub(crate) batch: i64,
+    /// The first change removes it. In a site it has to be there: else another node has removed it.
+    pub(crate) removes: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -33,6 +35,8 @@ pub(crate) struct SeenRow {
 /// Some batches as one change.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
+    /// Of a node of a site: what a batch removes has to be there.
+    pub(crate) is_of_site: bool,
     pub(crate) entries: BTreeMap<Place, EntryChange>,
     pub(crate) bodies: BTreeMap<i64, Option<Source>>,
     /// Bodies that have to be there: contents are copied from them.
@@ -56,6 +60,7 @@ impl Plan {
     pub(crate) fn add(&mut self, place: usize, staged: &Staged) -> Result<(), Committed> {
         self.check_keys(staged)?;
         self.check_copies(staged)?;
+        self.check_removals(staged)?;
         let batch = i64::try_from(staged.batch.0).unwrap_or(i64::MAX);
         for change in &staged.changes {
             self.apply(change, batch);
@@ -100,6 +105,25 @@ impl Plan {
         Ok(())
     }
 
+    /// What a batch of a node removes must not have been removed by a batch before it.
+    fn check_removals(&self, staged: &Staged) -> Result<(), Committed> {
+        let is_gone = |place: &Place| {
+            let change = self.entries.get(place);
+            change.is_some_and(|change| change.entry.is_none())
+        };
+        let mut changed = BTreeSet::new();
+        for change in staged.changes.iter().filter(|_| self.is_of_site) {
+            match change {
+                Change::NoEntry { place } if changed.insert(*place) && is_gone(place) => {
+                    return Err(Committed::Fenced(Vec::new()));
+                }
+                Change::Entry { place, .. } => _ = changed.insert(*place),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     fn apply(&mut self, change: &Change, batch: i64) {
         match change {
             Change::Entry { place, queue, body, record } => {
@@ -133,10 +157,11 @@ impl Plan {
     }
 
     fn put_entry(&mut self, place: Place, entry: Option<EntryRow>, batch: i64) {
+        let removes = entry.is_none();
         self.entries
             .entry(place)
             .and_modify(|change| change.entry.clone_from(&entry))
-            .or_insert(EntryChange { entry, batch });
+            .or_insert(EntryChange { entry, batch, removes });
     }
 
     /// What a copy of this body copies: the database's, or what this plan makes.

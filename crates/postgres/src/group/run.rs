@@ -140,7 +140,8 @@ impl Committing {
     fn flush(&self, lane: &mut Lane, run: Run, answers: &mut Answers) {
         let mut run = run;
         while !run.is_empty() {
-            let (mut plan, mut refused) = (Plan::default(), Answers::new());
+            let is_of_site = self.stage.site.is_some();
+            let (mut plan, mut refused) = (Plan { is_of_site, ..Plan::default() }, Answers::new());
             for (place, staged) in &run {
                 if let Err(answer) = plan.add(*place, staged) {
                     refused.insert(*place, answer);
@@ -218,11 +219,7 @@ impl Committing {
     fn end_not_done(&self, run: Run, error: &StoreError, answers: &mut Answers) {
         for (place, staged) in run {
             self.stage.undo(staged);
-            let answer = match error {
-                StoreError::Fenced => Committed::Fenced(Vec::new()),
-                error => Committed::NotDone(error.clone()),
-            };
-            answers.insert(place, answer);
+            answers.insert(place, Committed::NotDone(error.clone()));
         }
     }
 
@@ -336,13 +333,13 @@ fn blame(failure: &Failure, plan: &Plan, run: &Run) -> Answers {
             planned().find_map(lacking).into_iter().collect()
         }
         "MT005" => {
-            let fenced: BTreeMap<Place, i64> = detail.split(',').filter_map(fenced).collect();
+            let fenced: BTreeMap<Place, Option<i64>> =
+                detail.split(',').filter_map(fenced).collect();
             let meets = |(place, staged): &(usize, Staged)| {
-                let queues: BTreeSet<i64> =
+                let met: BTreeSet<Option<i64>> =
                     places(staged).filter_map(|place| fenced.get(&place)).copied().collect();
-                let queues = queues.into_iter().map(|queue| QueueId(number(queue)));
-                let queues: Vec<QueueId> = queues.collect();
-                (!queues.is_empty()).then_some((*place, Committed::Fenced(queues)))
+                let queues = met.iter().flatten().map(|queue| QueueId(number(*queue))).collect();
+                (!met.is_empty()).then_some((*place, Committed::Fenced(queues)))
             };
             // A later batch may be of a newer ownership.
             planned().find_map(meets).into_iter().collect()
@@ -365,12 +362,12 @@ fn places(staged: &Staged) -> impl Iterator<Item = Place> + '_ {
     })
 }
 
-/// `rank:id:queue`
-fn fenced(text: &str) -> Option<(Place, i64)> {
+/// `rank:id:queue`, without a queue if the entry is gone.
+fn fenced(text: &str) -> Option<(Place, Option<i64>)> {
     let mut fields = text.split(':');
     let rank = fields.next()?.parse().ok()?;
     let id = fields.next()?.parse().ok()?;
-    Some(((rank, id), fields.next()?.parse().ok()?))
+    Some(((rank, id), fields.next()?.parse().ok()))
 }
 
 fn key_of_hex(text: &str) -> Option<Digest> {

@@ -2,12 +2,13 @@
 //!
 //! Every entry belongs to a *shard*: the queue of a peer or of a mailbox ([`QueueId`]). A shard has at most one
 //! owner, with a *fence*: a number that grows with each owner. A commit that changes or deletes an entry of a shard
-//! is made only if its node owns the shard under that fence; what is new goes into any shard, as long as the lease
-//! of its node lasts. So every node accepts for every peer, and one node alone sends to it.
+//! is made only if its node owns the shard under that fence, and what it deletes is there; what is new goes into any
+//! shard, as long as the lease of its node lasts. So every node accepts for every peer, and one node alone sends to
+//! it. The items of a mailbox are put by the owner of their queue only.
 //!
 //! A node lives by its *lease*, which it renews. The store takes no commit of a node whose lease has ended. Whoever
 //! takes over first has the store write that the node is dead, which waits for commits of that node that have begun;
-//! from then on its lease cannot be renewed, and each of its commits is [`Committed::Fenced`](crate::Committed).
+//! from then on its lease cannot be renewed, and each of its commits ends with [`StoreError::NoLease`].
 
 use crate::error::StoreError;
 use crate::queue::BatchId;

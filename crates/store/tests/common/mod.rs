@@ -29,6 +29,11 @@ pub(crate) struct Site {
 
 impl Engine {
     /// Whether a store is there again after it was closed.
+    /// Whether a batch that removes what is not there is refused: another node may have removed it.
+    pub(crate) fn removes_what_is_there(self) -> bool {
+        false
+    }
+
     pub(crate) fn reopens(self) -> bool {
         self != Engine::Model
     }
