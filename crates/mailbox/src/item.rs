@@ -4,7 +4,7 @@ use crate::heading::{self, MAX_HEADING};
 use base::ber::{Element, Error};
 use base::{EntryId, Precedence, Utc};
 use bytes::Bytes;
-use engine::journal::{ItemId, MailboxId, Op, QueueId};
+use engine::journal::{ItemId, Op, QueueId};
 use engine::{Delivery, Record, RecordKind};
 use p1::apdu::MtsApduHead;
 use p1::content_type::ContentType;

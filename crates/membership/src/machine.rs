@@ -92,6 +92,8 @@ pub enum Input {
     Ended(Answer),
     /// Nodes or shards in the store have changed, perhaps.
     Changed,
+    /// The store refused a commit: it has no lease of this node, or none of now.
+    Refused,
     /// The node has let go of a shard, as [`Output::Leave`] asked.
     Left(QueueId),
     /// The node keeps a shard for now: somebody is bound to it.
@@ -241,6 +243,7 @@ impl Membership {
             Input::OfLease(answer) => self.lease_answered(now, &answer),
             Input::Ended(answer) => self.call_ended(now, answer),
             Input::Changed => self.look_at = self.look_at.min(now),
+            Input::Refused => self.renew_at = self.renew_at.min(now),
             Input::Left(shard) => {
                 if self.leaving.contains(&shard) && self.left.insert(shard) {
                     self.todo.push_front(self.release(shard));

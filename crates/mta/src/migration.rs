@@ -7,7 +7,7 @@ use crate::driver::{EPOCH, OWN_VALUES, SITE, STORE, database_options, epoch_file
 use bytes::Bytes;
 use engine::journal::{MailboxId, Op};
 use node::mailbox::machine::{NAMES, shared_names};
-use node::mailbox::{Mailboxes, ValueError, item};
+use node::mailbox::{Mailboxes, ValueError};
 use postgres_store::PostgresStore;
 use std::collections::BTreeMap;
 use std::io;
@@ -186,7 +186,7 @@ pub(crate) fn migrate(
         to: &*target.store,
         source: &name,
         mailboxes: &mailboxes,
-        item_queue: item::queue,
+        item_queue: MailboxId::queue,
         value: &value,
         written_at_start: SITE,
     })?;

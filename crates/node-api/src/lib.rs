@@ -8,3 +8,4 @@ pub mod ids;
 pub mod issued;
 pub mod log;
 pub mod queue;
+pub mod removals;

@@ -14,6 +14,19 @@ pub enum EntryChange {
     Delete(EntryId),
 }
 
+/// The end of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchEnd {
+    /// It is durable.
+    Durable,
+    /// Nothing of it was made.
+    NotDone,
+    /// Nothing of it was made, because the store takes nothing of this node: its lease has ended there.
+    NoLease,
+    /// Nothing of it was made, because another node owns what it removes, or has removed it.
+    Fenced,
+}
+
 /// What a batch does to entries, in order.
 #[must_use]
 pub fn changes_of(batch: &Batch) -> Vec<EntryChange> {

@@ -19,5 +19,5 @@ mod machine;
 pub mod reading;
 mod users;
 
-pub use batches::{EntryChange, changes_of};
+pub use batches::{BatchEnd, EntryChange, changes_of};
 pub use machine::{Input, Notice, Output, Ownership};

@@ -1,9 +1,9 @@
 //! The machine.
 
-use crate::batches::{Batches, EntryChange};
+use crate::batches::{BatchEnd, Batches, EntryChange};
 use crate::reading::Reading;
 use crate::users::Users;
-use base::{Instant, PeerId};
+use base::{EntryId, Instant, PeerId};
 use bytes::Bytes;
 use engine::NextHop;
 use engine::journal::{Entry, QueueId};
@@ -13,7 +13,7 @@ use node_api::api::Input as NodeInput;
 use node_api::api::shards::ShardChange;
 use node_api::api::{channel_order, lists, operator};
 use node_api::ids::Token;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// How long a user waits for his mailbox to come from another node.
@@ -48,10 +48,12 @@ pub enum Input {
     Page(QueueId, Fence, Option<ShardPage>),
     /// A value of the site was read, as [`Output::ReadValue`] asked.
     Value(&'static str, Bytes),
+    /// It could not be read.
+    ValueUnread(&'static str),
     /// A batch of the node is handed over for its commit.
     Committing(Token, Vec<EntryChange>),
-    /// That batch is durable, or not. Comes before the node takes the same.
-    Committed(Token, bool),
+    /// That batch has ended. Comes before the node takes the same.
+    Committed(Token, BatchEnd),
     /// The node has left a shard or keeps it: `Output::ShardLeft` of the node.
     ShardLeft {
         /// The shard.
@@ -88,7 +90,8 @@ pub enum Output {
         /// Those after this place.
         after: Place,
     },
-    /// A value of the site is to be read; answered by [`Input::Value`] if it is there.
+    /// A value of the site is to be read; answered by [`Input::Value`] if it is there, by [`Input::ValueUnread`] if
+    /// that is not known.
     ReadValue(&'static str),
     /// The users of the site are to be read again. What they are now is the node's affair, and not answered here.
     ReadUsers,
@@ -133,6 +136,8 @@ pub struct Ownership {
     shards: BTreeMap<QueueId, Shard>,
     batches: Batches,
     users: Users,
+    /// Values that could not be read.
+    unread: BTreeSet<&'static str>,
     outputs: VecDeque<Output>,
 }
 
@@ -158,6 +163,7 @@ impl Ownership {
             shards: BTreeMap::new(),
             batches: Batches::default(),
             users: Users::default(),
+            unread: BTreeSet::new(),
             outputs: VecDeque::new(),
         }
     }
@@ -204,7 +210,8 @@ impl Ownership {
                 }
             }
             Input::Committing(token, changes) => self.batches.begin(token, changes),
-            Input::Committed(token, is_durable) => self.committed(token, is_durable),
+            Input::ValueUnread(name) => _ = self.unread.insert(name),
+            Input::Committed(token, end) => self.committed(now, token, end),
             Input::ShardLeft { shard, stays } => self.left(now, shard.queue(), stays),
             Input::BatchesEnded(shard, fence) => {
                 // Otherwise it is another ownership by now.
@@ -293,7 +300,8 @@ impl Ownership {
         let changed: Vec<QueueId> = self.shards.iter().filter_map(is_changed).collect();
         changed.into_iter().for_each(|shard| self.read(shard));
         for (name, _) in SITE_VALUES {
-            if changes.all || changes.values.iter().any(|changed| changed == name) {
+            let is_unread = self.unread.remove(name);
+            if is_unread || changes.all || changes.values.iter().any(|changed| changed == name) {
                 self.outputs.push_back(Output::ReadValue(name));
             }
         }
@@ -326,19 +334,35 @@ impl Ownership {
         self.serve(now, waiting);
     }
 
-    fn committed(&mut self, token: Token, is_durable: bool) {
-        for change in self.batches.end(token).into_iter().filter(|_| is_durable) {
+    fn committed(&mut self, now: Instant, token: Token, end: BatchEnd) {
+        for change in self.batches.end(token) {
             match change {
-                EntryChange::Put(shard, id) => {
+                EntryChange::Put(shard, id) if end == BatchEnd::Durable => {
                     if let Some(owned) = self.shards.get_mut(&shard) {
                         owned.reading.put(id);
                     }
                 }
-                EntryChange::Delete(id) => {
+                EntryChange::Put(..) => {}
+                EntryChange::Delete(id) if end == BatchEnd::Durable => {
                     self.shards.values_mut().for_each(|owned| owned.reading.delete(id));
                 }
+                // The node knows whether it removes it later. Else it takes it up again.
+                EntryChange::Delete(id) => self.read_again(id),
             }
         }
+        match end {
+            BatchEnd::Durable | BatchEnd::NotDone => {}
+            BatchEnd::NoLease => self.member(now, membership::Input::Refused),
+            BatchEnd::Fenced => self.member(now, membership::Input::Changed),
+        }
+    }
+
+    /// An entry that a batch was to remove is still there, perhaps: the node gets it once more.
+    fn read_again(&mut self, id: EntryId) {
+        let forgets =
+            |(shard, owned): (&QueueId, &mut Shard)| owned.reading.forget(id).then_some(*shard);
+        let known: Vec<QueueId> = self.shards.iter_mut().filter_map(forgets).collect();
+        known.into_iter().for_each(|shard| self.read(shard));
     }
 
     /// The node has left a shard, but for batches that are being committed.

@@ -20,6 +20,8 @@ pub struct Reading {
     is_read: bool,
     /// Something changed since it was asked for.
     again: bool,
+    /// The next page is the first one again.
+    from_start: bool,
     /// Deleted durably while a page was being read, which may have them.
     deleted: Vec<EntryId>,
 }
@@ -49,6 +51,19 @@ impl Reading {
         }
     }
 
+    /// The node does not have this entry any more, and did not delete it: all are read again. Gives whether it had it.
+    pub fn forget(&mut self, id: EntryId) -> bool {
+        if !self.known.remove(&id) {
+            return false;
+        }
+        if self.is_read {
+            self.from_start = true;
+        } else {
+            self.place = Place::default();
+        }
+        true
+    }
+
     /// A page was read. Gives what the node does not have of it, and whether another page is to be read.
     pub fn page(&mut self, page: ShardPage) -> (Vec<Entry>, bool) {
         self.is_read = false;
@@ -57,13 +72,19 @@ impl Reading {
         for id in std::mem::take(&mut self.deleted) {
             self.known.remove(&id);
         }
-        self.place = page.next;
+        self.place = match std::mem::take(&mut self.from_start) {
+            true => Place::default(),
+            false => page.next,
+        };
         (entries, page.more || self.again)
     }
 
     /// The page could not be read.
     pub fn failed(&mut self) {
         (self.is_read, self.again) = (false, true);
+        if std::mem::take(&mut self.from_start) {
+            self.place = Place::default();
+        }
         for id in std::mem::take(&mut self.deleted) {
             self.known.remove(&id);
         }
@@ -115,6 +136,22 @@ mod tests {
         reading.delete(EntryId(1));
         assert_eq!(ids(&mut reading, &[1]), [] as [u64; 0]);
         assert!(reading.known.is_empty());
+    }
+
+    #[test]
+    fn what_could_not_be_deleted_is_read_again() {
+        let mut reading = Reading::default();
+        assert!(reading.changed().is_some());
+        assert_eq!(ids(&mut reading, &[1, 2]), [1, 2]);
+        reading.place.horizon = 9;
+        assert!(!reading.forget(EntryId(3)) && reading.forget(EntryId(1)));
+        assert_eq!(reading.changed(), Some(Place::default()));
+        // The page was asked for before.
+        assert!(reading.forget(EntryId(2)));
+        let next = Place { horizon: 9, last: 0 };
+        reading.page(ShardPage { next, ..page(&[]) });
+        assert_eq!(reading.changed(), Some(Place::default()));
+        assert_eq!(ids(&mut reading, &[1, 2, 3]), [1, 2, 3]);
     }
 
     #[test]

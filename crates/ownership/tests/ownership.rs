@@ -9,7 +9,7 @@ use membership::{Acquired, Answer, Call, Fence, NodeEpoch, NodeRow, Renewal, Set
 use node_api::api::Input as NodeInput;
 use node_api::api::shards::ShardChange;
 use node_api::ids::Token;
-use ownership::{EntryChange, Input, Output, Ownership};
+use ownership::{BatchEnd, EntryChange, Input, Output, Ownership};
 use std::time::Duration;
 
 const LEASE: Duration = Duration::from_secs(4);
@@ -125,7 +125,7 @@ fn the_node_begins_with_nothing_and_gets_a_shard_with_its_entries() {
     assert_eq!(played.give(Input::Page(WEST, fence, Some(page(&[1, 2])))), entries);
     // Its own: it knows it already.
     played.give(Input::Committing(Token(7), vec![EntryChange::Put(WEST, EntryId(3))]));
-    played.give(Input::Committed(Token(7), true));
+    played.give(Input::Committed(Token(7), BatchEnd::Durable));
     let changes = Changes { shards: vec![WEST], ..Changes::default() };
     assert_eq!(played.give(Input::Changed(changes)), [Wanted::Read(WEST, fence)]);
     let entries = [Wanted::Recovered(4), Wanted::Tick];
@@ -196,4 +196,34 @@ fn a_user_waits_for_his_mailbox_for_five_seconds_at_most() {
     let deadline = played.machine.deadline();
     assert!(deadline.is_some_and(|deadline| deadline <= played.now));
     assert!(played.give(Input::Tick).contains(&Wanted::Verified(5)));
+}
+
+/// The node concluded it and has forgotten it: if another owner did not, it is still there.
+#[test]
+fn what_a_batch_did_not_remove_is_read_again() {
+    let mut played = Played::new();
+    played.wanted();
+    let fence = Fence(10_000);
+    played.give(Input::Page(WEST, fence, Some(page(&[1, 2]))));
+    played.give(Input::Committing(Token(7), vec![EntryChange::Delete(EntryId(1))]));
+    let wanted = played.give(Input::Committed(Token(7), BatchEnd::NotDone));
+    assert_eq!(wanted, [Wanted::Read(WEST, fence)]);
+    let entries = [Wanted::Recovered(1), Wanted::Tick];
+    assert_eq!(played.give(Input::Page(WEST, fence, Some(page(&[1, 2])))), entries);
+}
+
+#[test]
+fn a_value_that_could_not_be_read_is_read_again() {
+    let mut played = Played::new();
+    played.wanted();
+    let reads = |played: &mut Played, values: Vec<String>| {
+        played.machine.handle(played.now, Input::Changed(Changes { values, ..Changes::default() }));
+        let outputs = std::iter::from_fn(|| played.machine.poll());
+        outputs.filter(|output| matches!(output, Output::ReadValue(_))).count()
+    };
+    assert_eq!(reads(&mut played, vec!["lists".to_owned()]), 1);
+    assert_eq!(reads(&mut played, Vec::new()), 0);
+    let name = node_api::api::lists::LISTS;
+    played.machine.handle(played.now, Input::ValueUnread(name));
+    assert_eq!(reads(&mut played, Vec::new()), 1);
 }

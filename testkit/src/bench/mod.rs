@@ -9,6 +9,7 @@ mod script;
 mod store;
 
 use crate::events::Events;
+use crate::network::Operated;
 use crate::store::{Delays, FaultyStore, Reply};
 use crate::tape::Tape;
 use crate::wire::{Direct, Wire};
@@ -95,6 +96,8 @@ pub struct Bench {
     pub connected: Vec<(u64, ConnectOutcome)>,
     /// Answers to orders for channels.
     pub ordered: Vec<(u64, Result<ChannelOutcome, EdgeError>)>,
+    /// Answers to orders for entries.
+    pub operated: Vec<(u64, Operated)>,
     /// Shards that were left, and whether they stay.
     pub left: Vec<(NextHop, bool)>,
     /// Whether the node has stopped in order.
@@ -161,6 +164,7 @@ impl Bench {
             most_opening: 0,
             connected: Vec::new(),
             ordered: Vec::new(),
+            operated: Vec::new(),
             left: Vec::new(),
             stopped: false,
             rng: Rng::new(7),
@@ -347,6 +351,7 @@ impl Bench {
             Output::ChannelOrdered { request, result } => {
                 self.ordered.push((request, result.map(|done| *done)));
             }
+            Output::Operated { request, result } => self.operated.push((request, result)),
             Output::ShardLeft { shard, stays } => self.left.push((shard, stays)),
             Output::Stopped => self.stopped = true,
             // Nobody waits for the others, or the store has taken them.

@@ -1,6 +1,7 @@
 //! Access to the store outside the node's thread: spools in order, commits by precedence, reads.
 
 use super::DriverAnswer;
+use super::cluster::ClusterAnswer;
 use super::inbox::Inbox;
 use super::monitoring::gauge::Gauge;
 use super::monitoring::space::NoRoom;
@@ -14,6 +15,7 @@ use node::listing::{ListingError, QueuePage};
 use node::mailbox;
 use node::status::DamageStatus;
 use node::{CommitError, EdgeError, Input, ReadError, Token};
+use ownership::BatchEnd;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -107,6 +109,8 @@ enum Read {
     Load(Token, EntryKey),
     LookUp(Token, Vec<Digest>, Utc),
     Mailbox(Token, mailbox::machine::Read),
+    /// A value that all nodes of a site share.
+    SiteValue(&'static str),
 }
 
 impl StoreThreads {
@@ -278,6 +282,12 @@ impl StoreThreads {
             {
                 no_room.found_none(precedence);
             }
+            let end = match &ended {
+                Committed::Durable => BatchEnd::Durable,
+                Committed::Fenced(_) => BatchEnd::Fenced,
+                Committed::NotDone(StoreError::NoLease) => BatchEnd::NoLease,
+                _ => BatchEnd::NotDone,
+            };
             let (result, reason) = match ended {
                 Committed::Durable => (Ok(()), None),
                 Committed::Conflict(_) => (Err(CommitError::Conflict), None),
@@ -295,7 +305,7 @@ impl StoreThreads {
                     return answers.answer(precedence, DriverAnswer::Fatal(error.to_string()));
                 }
             };
-            answers.answer(precedence, DriverAnswer::Committed { token, result, spools });
+            answers.answer(precedence, DriverAnswer::Committed { token, end, result, spools });
             if let Some(reason) = reason {
                 answers.answer(precedence, DriverAnswer::Fatal(reason));
             }
@@ -314,9 +324,9 @@ impl StoreThreads {
         });
     }
 
-    /// A named value. Blocks on the store.
-    pub(super) fn value(&self, name: &str) -> Result<Option<Bytes>, StoreError> {
-        self.store.meta(name)
+    /// Has a value read that all nodes of a site share.
+    pub(super) fn read_value(&self, name: &'static str) {
+        self.read(Precedence::Immediate, Read::SiteValue(name));
     }
 
     /// The number of the batch that was submitted last.
@@ -564,6 +574,10 @@ fn look(store: &dyn QueueStore, answers: &Inbox, level: Precedence, read: Read) 
         Read::Mailbox(token, read) => {
             let found = mailbox::machine::answer(store, &read);
             answer(answers, level, None, Input::MailboxRead { token, found });
+        }
+        Read::SiteValue(name) => {
+            let read = ClusterAnswer::Value(name, store.meta(name));
+            answers.answer(level, DriverAnswer::Cluster(read));
         }
         Read::LookUp(token, keys, now) => {
             let result = store.seen(&keys, now);

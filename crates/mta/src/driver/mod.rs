@@ -60,6 +60,7 @@ use node::connect;
 use node::event::LogEvent;
 use node::names::NameError;
 use node::{ChannelId, CommitError, Input, ListenerId, Node, Output, Principal, Token};
+use ownership::BatchEnd;
 use passwords::{ReadUsers, UserReader, Verifier};
 use record::Header;
 use recording::Recording;
@@ -92,7 +93,7 @@ pub(crate) enum DriverAnswer {
     /// An input for the node.
     Input(Input),
     /// A batch was committed, or failed.
-    Committed { token: Token, result: Result<(), CommitError>, spools: Vec<SpoolId> },
+    Committed { token: Token, end: BatchEnd, result: Result<(), CommitError>, spools: Vec<SpoolId> },
     /// A connection was opened, or failed.
     Connected { association: AssociationId, result: Result<Connected, ConnectError> },
     /// A part of the queue was read, after the start.
@@ -502,8 +503,8 @@ impl Driver {
     fn answer(&mut self, answer: DriverAnswer) -> Result<(), DriverError> {
         match answer {
             DriverAnswer::Input(input) => self.input(input),
-            DriverAnswer::Committed { token, result, spools } => {
-                self.site_input(ownership::Input::Committed(token, result.is_ok()));
+            DriverAnswer::Committed { token, end, result, spools } => {
+                self.site_input(ownership::Input::Committed(token, end));
                 if result.is_ok() {
                     self.disk.committed(&spools);
                 }

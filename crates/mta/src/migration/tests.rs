@@ -5,7 +5,7 @@ use base::{BodyId, EntryId, Precedence, Utc};
 use database::{Server, server_or_skip};
 use engine::journal::{Batch, BodySource, Digest, ItemId};
 use engine::{Brief, NextHop, RecordKind};
-use node::mailbox::{Registrations, Totals, machine::shared_number};
+use node::mailbox::{Registrations, Totals, item, machine::shared_number};
 use std::borrow::Cow;
 use std::path::Path;
 use std::time::Duration;

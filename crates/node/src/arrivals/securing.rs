@@ -275,7 +275,7 @@ impl Arrivals {
             }
             AfterCommit::Sent { batch, bodies } => {
                 // The peer has it, and so has the store still: the change is tried again until done.
-                cx.commits.retry_later(now, PendingRetry { batch, entries, bodies, order: None });
+                cx.commits.retry_later(now, PendingRetry::new(batch, entries, bodies));
                 cx.sent(now, id);
             }
         }

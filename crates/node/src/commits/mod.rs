@@ -7,6 +7,7 @@ use crate::error::EdgeError;
 use crate::ids::Token;
 use base::{Instant, Now};
 use engine::KeyReservations;
+use node_api::removals::Removals;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -30,6 +31,8 @@ pub(crate) struct Commits {
     retrying: usize,
     /// Keys of what is being committed.
     pub(crate) keys: KeyReservations,
+    /// Entries that are being removed.
+    pub(crate) removals: Removals,
     /// When the store is next asked to forget old keys.
     forget_at: Option<Instant>,
     /// The request to forget keys that is not answered.
@@ -105,13 +108,25 @@ impl Commits {
     /// A change that could not be made is tried again in a while.
     pub(crate) fn retry_later(&mut self, now: Now, retry: PendingRetry) {
         self.last_retry += 1;
+        self.removals.wait(&retry.batch);
         self.retries.insert((now.mono + RETRY_AFTER, self.last_retry), retry);
     }
 
     /// The next change that is to be tried again by now.
     pub(crate) fn next_retry(&mut self, now: Now) -> Option<PendingRetry> {
         let first = self.retries.first_entry().filter(|entry| entry.key().0 <= now.mono)?;
-        Some(first.remove())
+        let retry = first.remove();
+        self.removals.go_on(&retry.batch);
+        Some(retry)
+    }
+
+    /// What waits is tried again now: the store takes it, perhaps.
+    pub(crate) fn retry_now(&mut self, now: Now) {
+        let waiting = std::mem::take(&mut self.retries);
+        let due = |((at, number), retry): ((Instant, u64), PendingRetry)| {
+            ((at.min(now.mono), number), retry)
+        };
+        self.retries = waiting.into_iter().map(due).collect();
     }
 
     /// Retries that the store was asked for; `None` while some wait, for the store takes nothing.

@@ -8,7 +8,7 @@ use crate::log::parties::Reported;
 use base::ip_prefix::Origin;
 use base::{AssociationId, BodyId, EntryId};
 use bytes::Bytes;
-use engine::journal::{Batch, Digest, SpoolId};
+use engine::journal::{Batch, Digest, Op, SpoolId};
 use engine::{NewEntry, Note, Record};
 use guard::NameDigest;
 use guard::memory::MemoryCharge;
@@ -177,6 +177,31 @@ pub(crate) struct PendingRetry {
     pub bodies: Vec<BodyId>,
     /// The operator's order that is carried out by it.
     pub order: Option<u64>,
+    /// How often another node owned what it removes.
+    pub fenced: u8,
+}
+
+/// How often a removal is tried that another node's ownership keeps from being made: for a minute. The entry may come
+/// back to this node, which has concluded it.
+const FENCED: u8 = 12;
+
+impl PendingRetry {
+    pub(crate) fn new(batch: Batch, entries: Vec<NewEntry>, bodies: Vec<BodyId>) -> PendingRetry {
+        PendingRetry { batch, entries, bodies, order: None, fenced: 0 }
+    }
+
+    /// A change that queues nothing, and after which no content is released.
+    pub(crate) fn alone(batch: Batch) -> PendingRetry {
+        PendingRetry::new(batch, Vec::new(), Vec::new())
+    }
+
+    /// Another node owns what it removes. Whether it is tried again: what follows from it is made by that node.
+    pub(crate) fn is_fenced(&mut self) -> bool {
+        self.fenced = self.fenced.saturating_add(1);
+        let makes =
+            |op: &Op| matches!(op, Op::PutEntry { .. } | Op::PutBody { .. } | Op::PutSeen { .. });
+        self.order.is_none() && self.fenced <= FENCED && !self.batch.iter().any(makes)
+    }
 }
 
 /// What continues once a password is right.

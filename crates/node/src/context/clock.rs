@@ -243,12 +243,7 @@ impl Context {
         self.queue.wall.looked = now.mono;
         self.queue.wall.written = None;
         // It is put into every commit that is due for it.
-        let retry = PendingRetry {
-            batch: Batch::new(),
-            entries: Vec::new(),
-            bodies: Vec::new(),
-            order: None,
-        };
+        let retry = PendingRetry::alone(Batch::new());
         self.commit(Batch::new(), PendingAnswer::Retry(retry));
     }
 

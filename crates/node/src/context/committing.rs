@@ -66,8 +66,7 @@ impl Context {
     fn drop_bodies(&mut self, bodies: Vec<BodyId>) {
         let batch: Batch = bodies.into_iter().map(|id| Op::DeleteBody { id }).collect();
         if !batch.is_empty() {
-            let retry =
-                PendingRetry { batch, entries: Vec::new(), bodies: Vec::new(), order: None };
+            let retry = PendingRetry::alone(batch);
             self.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
         }
     }
@@ -116,6 +115,7 @@ impl Context {
             self.commits.retry_begins();
         }
         let token = self.token(pending);
+        self.commits.removals.begin(token, &batch);
         self.output(Output::Commit { token, precedence, batch });
     }
 
@@ -124,8 +124,7 @@ impl Context {
         let batch: Vec<Op> =
             bodies.into_iter().filter_map(|b| self.queue.copies.release(b)).collect();
         if !batch.is_empty() {
-            let retry =
-                PendingRetry { batch, entries: Vec::new(), bodies: Vec::new(), order: None };
+            let retry = PendingRetry::alone(batch);
             self.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
         }
     }

@@ -137,6 +137,7 @@ impl Node {
     }
 
     pub(crate) fn committed(&mut self, now: Now, token: Token, result: Result<(), CommitError>) {
+        self.cx.commits.removals.end(token);
         let (id, entries, after) = match self.cx.commits.take(token) {
             Some(PendingAnswer::Commit { association: id, entries, after, charge }) => {
                 if let Some(mut held) = charge {
@@ -190,8 +191,9 @@ impl Node {
                     Err(CommitError::TooLong(most)) => {
                         self.outbound.replace_long(&mut self.cx, now, retry, most);
                     }
-                    // It is another node's affair.
-                    Err(CommitError::Fenced) => {}
+                    Err(CommitError::Fenced) => {
+                        self.outbound.retry_fenced(&mut self.cx, now, retry);
+                    }
                     Err(_) => self.cx.commits.retry_later(now, retry),
                 }
                 return;

@@ -53,6 +53,25 @@ impl Node {
         self.cx.output(Output::Drop { association: id });
     }
 
+    /// Ends an association at once, with an abort where it is open: nothing more is acknowledged on it.
+    pub(crate) fn abort_association(&mut self, now: Now, id: AssociationId, why: &str) {
+        let Some(association) = self.cx.associations.get_mut(&id) else { return };
+        if association.state() == AssociationState::Connecting {
+            return self.drop_association(now, id, Kind::AssociationLost, why);
+        }
+        let abort = stack::Request::Abort(stack::AbortReason::TemporaryProblem);
+        association.stack.handle(now.mono, stack::Input::Request(abort));
+        while let Some(output) =
+            self.cx.associations.get_mut(&id).and_then(|association| association.stack.poll())
+        {
+            if let stack::Output::Send(bytes) = output {
+                self.cx.output(Output::Write { association: id, bytes });
+            }
+        }
+        self.association_over(now, id, Kind::AssociationLost, why);
+        self.cx.output(Output::Close { association: id });
+    }
+
     /// Removes an association whose connection has ended.
     pub(crate) fn remove_association(&mut self, id: AssociationId) -> Option<Association> {
         let association = self.cx.associations.remove(id)?;

@@ -122,8 +122,7 @@ impl Operations {
             let (mut batch, bodies) = cx.queue.forget(*id);
             batch.retain(|op| matches!(op, Op::DeleteBody { .. }));
             if !batch.is_empty() {
-                let retry =
-                    PendingRetry { batch, entries: Vec::new(), bodies: Vec::new(), order: None };
+                let retry = PendingRetry::alone(batch);
                 cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
             }
             cx.release_bodies(bodies);

@@ -30,8 +30,7 @@ impl Operations {
             self.undo(cx, now, &operation);
             // A later operation may have written what is undone here.
             let batch = vec![cx.queue.put_held()];
-            let retry =
-                PendingRetry { batch, entries: Vec::new(), bodies: Vec::new(), order: None };
+            let retry = PendingRetry::alone(batch);
             cx.commits.retry_later(now, retry);
         }
         let HoldOperation { request, outcomes, changed, hold, by } = operation;

@@ -126,8 +126,7 @@ impl Operations {
         for mailbox in gone {
             cx.engine.set_registration(&mailbox, Registration::default());
             let batch = vec![put(&mailbox, &Registration::default())];
-            let retry =
-                PendingRetry { batch, entries: Vec::new(), bodies: Vec::new(), order: None };
+            let retry = PendingRetry::alone(batch);
             cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
         }
     }

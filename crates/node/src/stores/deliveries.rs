@@ -205,8 +205,7 @@ impl Stores {
         let (mut batch, bodies) = cx.queue.forget(entry);
         batch.retain(|op| matches!(op, Op::DeleteBody { .. }) && !storing.deletes_body);
         if !batch.is_empty() {
-            let retry =
-                PendingRetry { batch, entries: Vec::new(), bodies: Vec::new(), order: None };
+            let retry = PendingRetry::alone(batch);
             cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
         }
         cx.release_bodies(bodies);
@@ -282,7 +281,7 @@ impl Stores {
         let concluded = cx.engine.undeliverable(now.utc, record, reason, diagnostic, why);
         cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         let (batch, bodies) = cx.queue.replace(entry, record, &concluded);
-        let retry = PendingRetry { batch, entries: concluded.entries, bodies, order: None };
+        let retry = PendingRetry::new(batch, concluded.entries, bodies);
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
 

@@ -2,7 +2,6 @@
 
 use crate::config::Peer;
 use crate::node::Node;
-use crate::outbound::queued::reroutes::list;
 use crate::views::names::NameError;
 use crate::views::reasons::utc;
 use base::shown::line;
@@ -10,6 +9,7 @@ use base::{EntryId, Now, PeerId, Precedence};
 use bytes::Bytes;
 use node_api::queue::filter::{FilterError, QueueFilter};
 pub use node_api::queue::page::{Cursor, QueuePage, QueueRequest, ROWS, RowDestination};
+use node_api::queue::reroutes::list;
 pub use node_api::queue::row::{QueueRow, RowRecipient};
 use scheduler::{Destination, ItemState, Listed, NEVER, Reason};
 use thiserror::Error;

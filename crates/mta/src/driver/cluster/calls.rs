@@ -4,6 +4,7 @@
 use crate::driver::DriverAnswer;
 use crate::driver::inbox::Inbox;
 use base::Precedence;
+use bytes::Bytes;
 use engine::journal::QueueId;
 use engine::{NextHop, Record};
 use membership::{Answer, Call};
@@ -26,6 +27,8 @@ pub(crate) enum ClusterAnswer {
     Changed(Changes),
     /// Entries of a shard were read.
     Page(QueueId, Fence, Result<ShardPage, StoreError>),
+    /// A value that all nodes share was read.
+    Value(&'static str, Result<Option<Bytes>, StoreError>),
     /// All batches before the node left this shard have ended.
     Left(QueueId, Fence),
 }

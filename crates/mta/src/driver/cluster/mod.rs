@@ -136,8 +136,8 @@ impl Driver {
         match output {
             Output::Call(call) => member.calls.make(call, last),
             Output::Read { shard, fence, after } => member.calls.read(shard, fence, after),
-            Output::ReadValue(name) => self.read_value(name),
             Output::ReadUsers => self.reload_users(None),
+            Output::ReadValue(name) => self.disk.read_value(name),
             Output::AfterBatches(shard, fence) => self.after_batches(shard, fence),
             Output::Node(input) => self.step(input),
             Output::Drained => {
@@ -161,17 +161,14 @@ impl Driver {
                 }
                 Input::Page(shard, fence, page.ok())
             }
+            ClusterAnswer::Value(_, Ok(None)) => return,
+            ClusterAnswer::Value(name, Ok(Some(value))) => Input::Value(name, value),
+            ClusterAnswer::Value(name, Err(error)) => {
+                tracing::warn!(name, %error, "a value of the site cannot be read: it is tried again");
+                Input::ValueUnread(name)
+            }
             ClusterAnswer::Left(shard, fence) => Input::BatchesEnded(shard, fence),
         });
-    }
-
-    /// Reads a value of the site that another node has written.
-    fn read_value(&mut self, name: &'static str) {
-        match self.disk.value(name) {
-            Ok(Some(value)) => self.site_input(ownership::Input::Value(name, value)),
-            Ok(None) => {}
-            Err(error) => tracing::warn!(name, %error, "a value of the site cannot be read"),
-        }
     }
 
     fn after_batches(&mut self, shard: QueueId, fence: Fence) {

@@ -5,7 +5,6 @@
 //! owner reads it there. Nothing here changes the store: an entry that is lost is another node's.
 
 use crate::api::Output;
-use crate::api::event::Kind;
 use crate::api::shards::ShardChange;
 use crate::association::Association;
 use crate::node::Node;
@@ -19,6 +18,7 @@ impl Node {
         match change {
             ShardChange::Several => {
                 self.cx.queue.own_nothing();
+                self.cx.commits.removals.keep();
                 self.stores.mailboxes.share();
                 self.outbound.renew_schedules(&mut self.cx);
             }
@@ -26,6 +26,9 @@ impl Node {
                 let to = self.cx.queue.destination(&hop);
                 self.cx.queue.own(to, true);
                 self.operations.leaving.remove(&hop);
+                // What was concluded of its entries before is removed first.
+                self.cx.commits.retry_now(now);
+                self.cx.retry_due(now);
                 self.ownership_changed(&hop);
             }
             ShardChange::Lost(hop) => {
@@ -71,7 +74,7 @@ impl Node {
     fn give_up_shard(&mut self, now: Now, hop: &NextHop) {
         for id in self.serving(hop) {
             let why = "another node of the site has this peer or mailbox now";
-            self.drop_association(now, id, Kind::AssociationLost, why);
+            self.abort_association(now, id, why);
         }
         if let NextHop::Peer(peer) = hop {
             self.forget_lost_transfers(now, *peer);
@@ -158,7 +161,7 @@ impl Node {
         let ids: Vec<AssociationId> = self.cx.associations.keys().copied().collect();
         for id in ids {
             let why = "this node has lost its lease: it cannot reach the store of the site";
-            self.drop_association(now, id, Kind::AssociationLost, why);
+            self.abort_association(now, id, why);
         }
     }
 }

@@ -164,9 +164,7 @@ impl Outbound {
                     ended = self.set_disabled(cx, channel, before, false);
                     // A later one may have written what is undone here.
                     let batch = vec![cx.closed.put()];
-                    let (entries, bodies) = <_>::default();
-                    let retry = PendingRetry { batch, entries, bodies, order: None };
-                    cx.commits.retry_later(now, retry);
+                    cx.commits.retry_later(now, PendingRetry::alone(batch));
                 }
             }
         }

@@ -221,7 +221,7 @@ impl Outbound {
         // No success of its peer's.
         cx.queue.scheduler.put_back(now.mono, entry);
         let (batch, bodies) = cx.queue.replace(entry, record, &concluded);
-        let retry = PendingRetry { batch, entries: concluded.entries, bodies, order: None };
+        let retry = PendingRetry::new(batch, concluded.entries, bodies);
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
 

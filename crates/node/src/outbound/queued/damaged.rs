@@ -93,7 +93,7 @@ impl Outbound {
         let concluded = cx.engine.damaged(now.utc, record);
         cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         let (batch, bodies) = cx.queue.replace(entry, record, &concluded);
-        let retry = PendingRetry { batch, entries: concluded.entries, bodies, order: None };
+        let retry = PendingRetry::new(batch, concluded.entries, bodies);
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
 }

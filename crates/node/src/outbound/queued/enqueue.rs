@@ -20,6 +20,8 @@ impl Outbound {
         match Record::peek(record) {
             // Another node has it meanwhile.
             Ok(brief) if !cx.queue.owns(&brief.next_hop) => {}
+            // It is known, or concluded.
+            Ok(_) if cx.queue.get(id).is_some() || cx.commits.removals.has(id) => {}
             Ok(brief) => {
                 self.enqueue(cx, now, id, precedence, &brief);
                 if brief.not_before.is_some_and(|at| cx.queue.wall.gone >= Some(at)) {

@@ -135,7 +135,7 @@ impl Outbound {
         cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         let (batch, bodies) = cx.queue.replace(id, record, &concluded);
         self.reroutes.remember(id, &copies);
-        let retry = PendingRetry { batch, entries: concluded.entries, bodies, order: None };
+        let retry = PendingRetry::new(batch, concluded.entries, bodies);
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
 }

@@ -182,7 +182,7 @@ impl Outbound {
         let concluded = cx.engine.expire(now.utc, record);
         cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         let (batch, bodies) = cx.queue.replace(id, record, &concluded);
-        let retry = PendingRetry { batch, entries: concluded.entries, bodies, order: None };
+        let retry = PendingRetry::new(batch, concluded.entries, bodies);
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
 }

@@ -6,8 +6,6 @@ pub(crate) mod expanding;
 pub(crate) mod late;
 pub(crate) mod lateness;
 pub(crate) mod ordered;
-pub(crate) mod orders;
-pub(crate) mod reroutes;
 pub(crate) mod rerouting;
 mod too_long;
 pub(crate) mod unrouted;

@@ -12,12 +12,12 @@ use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
 use crate::error::{self, EdgeError, ReadError};
 use crate::outbound::Outbound;
-use crate::outbound::queued::orders::Order;
 use crate::queue::is_at_rest;
 use base::{EntryId, Now};
 use bytes::Bytes;
 use engine::journal::{Batch, Digest};
 use engine::{Concluded, NewEntry};
+use node_api::queue::orders::Order;
 use scheduler::{Destination, ItemState};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -259,12 +259,8 @@ impl Outbound {
         ids: &[EntryId],
         seen: &BTreeMap<EntryId, Vec<Option<Bytes>>>,
     ) {
-        let mut retry = PendingRetry {
-            batch: Batch::new(),
-            entries: Vec::new(),
-            bodies: Vec::new(),
-            order: Some(request),
-        };
+        let mut retry = PendingRetry::alone(Batch::new());
+        retry.order = Some(request);
         let mut holds_changed = false;
         for id in ids {
             let seen = seen.get(id).map(Vec::as_slice).unwrap_or_default();
@@ -419,6 +415,18 @@ impl Outbound {
     }
 
     /// What an order changed is durable.
+    /// Nothing of it was made: another node owns some of its entries.
+    pub(crate) fn order_fenced(&mut self, cx: &mut Context, request: u64) {
+        if let Some(order) = self.orders.get_mut(&request) {
+            for (_, outcome) in &mut order.outcomes {
+                let why =
+                    "another node of the site has it, or had it meanwhile: nothing was changed";
+                *outcome = ActOutcome::Refused(why.to_owned());
+            }
+        }
+        self.order_done(cx, request);
+    }
+
     pub(crate) fn order_done(&mut self, cx: &mut Context, request: u64) {
         let Some(mut order) = self.orders.remove(&request) else { return };
         for keys in std::mem::take(&mut order.keys).into_values() {

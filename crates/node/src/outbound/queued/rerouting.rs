@@ -79,6 +79,18 @@ impl Outbound {
         }
     }
 
+    /// Another node owns what this change removes, or has removed it: what follows from it is that node's to make.
+    /// What is left here is handed in again.
+    pub(crate) fn retry_fenced(&mut self, cx: &mut Context, now: Now, mut retry: PendingRetry) {
+        if retry.is_fenced() {
+            return cx.commits.retry_later(now, retry);
+        }
+        self.reroutes_made(cx, &retry.batch);
+        if let Some(request) = retry.order {
+            self.order_fenced(cx, request);
+        }
+    }
+
     fn reroute_now(
         &mut self,
         cx: &mut Context,
@@ -127,7 +139,7 @@ impl Outbound {
         batch.extend(engine::put_seen(&concluded.seen));
         batch.extend(cx.queue.pass_on_hold(id, &ids));
         self.reroutes.remember(id, &ids);
-        let retry = PendingRetry { batch, entries: concluded.entries, bodies, order: None };
+        let retry = PendingRetry::new(batch, concluded.entries, bodies);
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
 

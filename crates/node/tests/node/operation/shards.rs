@@ -2,11 +2,12 @@
 
 use base::{EntryId, PeerId, Precedence};
 use engine::NextHop;
-use node::Input;
 use node::event::Kind;
+use node::operator::{Act, ActOutcome, Operator};
 use node::shards::ShardChange;
+use node::{CommitError, EdgeError, Input};
 use std::time::Duration;
-use testkit::bench::{ACT_FLASH, Disposition, Outcome, two_peers};
+use testkit::bench::{ACT_FLASH, Answer, Disposition, Outcome, two_peers};
 use testkit::{Bench, Events, NAPLES, five_channels, node_config};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -125,4 +126,111 @@ fn without_its_lease_a_node_takes_no_bind_and_ends_its_associations() {
     shard(&mut bench, ShardChange::Lease(true));
     let again = bench.mta(ACT_FLASH, "192.0.2.10", "MTA-ACT", "theirs");
     assert_eq!(bench.outcome(again), Outcome::Open);
+}
+
+/// What the store answers to the next commit.
+fn answer(bench: &mut Bench, result: Result<(), CommitError>) {
+    let (token, batch) = bench.store.take_commit().expect("a commit is asked for");
+    let input = match result {
+        Ok(()) => return bench.finish_commit((token, batch), Ok(())),
+        Err(error) => Input::Committed { token, result: Err(error) },
+    };
+    bench.feed(input);
+}
+
+fn not_now() -> CommitError {
+    CommitError::NotDone(EdgeError("the database is away".to_owned()))
+}
+
+/// A confirmed transfer whose removal is not durable when the shard is lost, and comes back.
+fn confirmed_and_lost() -> Bench {
+    let mut bench = several();
+    shard(&mut bench, ShardChange::Gained(act()));
+    bench.store.withholds = true;
+    flashes(&mut bench, 1);
+    bench.pass(SECOND);
+    bench
+}
+
+#[test]
+fn what_was_confirmed_is_not_sent_again_when_its_shard_comes_back() {
+    // The removal is answered before the shard is lost, after it, or once it is back.
+    for answered in 0..3 {
+        let mut bench = confirmed_and_lost();
+        if answered == 0 {
+            answer(&mut bench, Err(not_now()));
+        }
+        shard(&mut bench, ShardChange::Lost(act()));
+        if answered == 1 {
+            answer(&mut bench, Err(not_now()));
+        }
+        shard(&mut bench, ShardChange::Gained(act()));
+        flashes(&mut bench, 1);
+        if answered == 2 {
+            answer(&mut bench, Err(not_now()));
+        }
+        bench.pass(10 * SECOND);
+        assert_eq!(bench.count(Kind::TransferStarted), 1, "{answered}: {:?}", bench.events);
+        bench.store.withholds = false;
+        answer(&mut bench, Ok(()));
+        bench.pass(60 * SECOND);
+        assert!(!bench.is_queued(EntryId(1)));
+        assert_eq!((bench.count(Kind::TransferStarted), known(&bench)), (1, 0));
+    }
+}
+
+#[test]
+fn a_removal_is_tried_as_soon_as_the_shard_is_back_and_not_for_ever() {
+    let mut bench = confirmed_and_lost();
+    answer(&mut bench, Err(not_now()));
+    shard(&mut bench, ShardChange::Lost(act()));
+    bench.pass(5 * SECOND);
+    // It was too early: the shard is not back yet.
+    answer(&mut bench, Err(CommitError::Fenced));
+    shard(&mut bench, ShardChange::Gained(act()));
+    for _ in 0..12 {
+        answer(&mut bench, Err(CommitError::Fenced));
+        bench.pass(5 * SECOND);
+    }
+    assert!(bench.store.take_commit().is_none(), "another node has removed it");
+    // What the store has of it after all is handed in again.
+    flashes(&mut bench, 1);
+    bench.pass(SECOND);
+    assert_eq!(bench.count(Kind::TransferStarted), 2);
+}
+
+#[test]
+fn an_order_that_another_node_s_ownership_refuses_is_answered() {
+    let mut bench = several();
+    bench.script.answer = Answer::Silence;
+    shard(&mut bench, ShardChange::Gained(act()));
+    flashes(&mut bench, 2);
+    bench.pass(SECOND);
+    bench.store.withholds = true;
+    let by = Operator { uid: 7, name: None };
+    let entries = vec![EntryId(1), EntryId(2)];
+    bench.feed(Input::Operate { request: 7, entries, act: Act::Expire, by });
+    answer(&mut bench, Err(CommitError::Fenced));
+    bench.pass(SECOND);
+    let (_, result) = bench.operated.pop().expect("an answer");
+    let outcomes = result.expect("outcomes");
+    assert_eq!(outcomes.len(), 2);
+    assert!(
+        outcomes.iter().all(|(_, outcome)| matches!(outcome, ActOutcome::Refused(why) if why.contains("another node"))),
+        "{outcomes:?}"
+    );
+}
+
+#[test]
+fn associations_of_a_lost_shard_are_aborted() {
+    let mut bench = two_peers(<_>::default(), |_| ());
+    shard(&mut bench, ShardChange::Several);
+    shard(&mut bench, ShardChange::Gained(act()));
+    let bound = bench.mta(ACT_FLASH, "192.0.2.10", "MTA-ACT", "theirs");
+    assert_eq!(bench.outcome(bound), Outcome::Open);
+    shard(&mut bench, ShardChange::Lost(act()));
+    assert!(!bench.dropped.contains(&bound) && bench.closed.contains(&bound));
+    assert!(matches!(bench.outcome(bound), Outcome::Aborted(_)), "{:?}", bench.outcome(bound));
+    let (_, event) = bench.first(Kind::AssociationLost);
+    assert!(event.detail.contains("another node"), "{event:?}");
 }

@@ -9,26 +9,31 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// An order from its entries' check to its commit.
 #[derive(Debug)]
-pub(crate) struct Order {
-    pub(crate) act: Act,
+pub struct Order {
+    /// What it does.
+    pub act: Act,
     /// Only its outcomes are asked for.
-    pub(crate) is_trial: bool,
-    pub(crate) by: Operator,
+    pub is_trial: bool,
+    /// Who gave it.
+    pub by: Operator,
     /// The peer that a reroute names.
-    pub(crate) to: Option<PeerId>,
-    pub(crate) outcomes: Vec<(EntryId, ActOutcome)>,
+    pub to: Option<PeerId>,
+    /// The outcomes so far.
+    pub outcomes: Vec<(EntryId, ActOutcome)>,
     /// Entries whose records are being read.
-    pub(crate) reading: BTreeSet<EntryId>,
+    pub reading: BTreeSet<EntryId>,
     /// What was read.
-    pub(crate) records: BTreeMap<EntryId, Record>,
+    pub records: BTreeMap<EntryId, Record>,
     /// Entries that are to be deleted although their records cannot be read.
-    pub(crate) unread: BTreeSet<EntryId>,
+    pub unread: BTreeSet<EntryId>,
     /// Keys that are looked up and reserved, by entry.
-    pub(crate) keys: BTreeMap<EntryId, Vec<Digest>>,
+    pub keys: BTreeMap<EntryId, Vec<Digest>>,
 }
 
 impl Order {
-    pub(crate) fn new(act: Act, is_trial: bool, by: Operator, to: Option<PeerId>) -> Order {
+    /// An order of which nothing is done yet.
+    #[must_use]
+    pub fn new(act: Act, is_trial: bool, by: Operator, to: Option<PeerId>) -> Order {
         Order {
             act,
             is_trial,
@@ -43,16 +48,20 @@ impl Order {
     }
 
     /// Whether it is about to change this entry.
-    pub(crate) fn has(&self, id: EntryId) -> bool {
+    #[must_use]
+    pub fn has(&self, id: EntryId) -> bool {
         let is_read = self.records.contains_key(&id) || self.unread.contains(&id);
         is_read || self.reading.contains(&id)
     }
 
-    pub(crate) fn put(&mut self, id: EntryId, outcome: ActOutcome) {
+    /// The outcome for an entry.
+    pub fn put(&mut self, id: EntryId, outcome: ActOutcome) {
         self.outcomes.push((id, outcome));
     }
 
-    pub(crate) fn kind(&self) -> Kind {
+    /// How the log names it.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
         match self.act {
             Act::Hold => Kind::OperatorHeld,
             Act::Release => Kind::OperatorReleased,

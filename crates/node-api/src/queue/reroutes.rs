@@ -7,21 +7,24 @@ use std::collections::BTreeMap;
 /// Replaced entries that an operator may still ask for; the oldest have to make room.
 const REMEMBERED: usize = 10_000;
 
+/// What replaced entries, and is to.
 #[derive(Debug, Default)]
-pub(crate) struct Reroutes {
+pub struct Reroutes {
     /// Reserved keys, by the entry that is replaced: until that is durable.
-    pub(crate) keys: BTreeMap<EntryId, Vec<Digest>>,
+    pub keys: BTreeMap<EntryId, Vec<Digest>>,
     /// What replaced an entry.
-    pub(crate) became: BTreeMap<EntryId, Vec<EntryId>>,
+    pub became: BTreeMap<EntryId, Vec<EntryId>>,
 }
 
 impl Reroutes {
     /// The entries that this one became in this run of the daemon, if any.
-    pub(crate) fn became(&self, id: EntryId) -> Option<&[EntryId]> {
+    #[must_use]
+    pub fn became(&self, id: EntryId) -> Option<&[EntryId]> {
         self.became.get(&id).map(Vec::as_slice)
     }
 
-    pub(crate) fn remember(&mut self, id: EntryId, copies: &[EntryId]) {
+    /// These replace an entry.
+    pub fn remember(&mut self, id: EntryId, copies: &[EntryId]) {
         if copies.is_empty() {
             return;
         }
@@ -33,6 +36,7 @@ impl Reroutes {
 }
 
 /// Entries in words.
-pub(crate) fn list(entries: &[EntryId]) -> String {
+#[must_use]
+pub fn list(entries: &[EntryId]) -> String {
     entries.iter().map(EntryId::to_string).collect::<Vec<_>>().join(", ")
 }
