@@ -50,7 +50,8 @@ enum Share {
     Hunt,
     /// The crash matrix at a third of the operations of the disks, those of this commit's seed: a minute or more
     Matrix,
-    /// Three minutes of `cargo xtask cluster`, with a seed of this commit; nothing without PostgreSQL
+    /// Three minutes of `cargo xtask cluster`, with a seed of this commit, beside the parts before and after; nothing
+    /// without PostgreSQL
     Cluster,
     /// Three planted faults that `cargo xtask mutants` must find, others for each commit: some minutes, most of them to
     /// compile
@@ -147,35 +148,41 @@ impl Args {
             tally.add_studies(
                 minutes.measure("studies in simulation", || studies(Environment::Simulation))?,
             );
-            if self.long || self.with.contains(&Share::Studies) {
+            if self.has(Share::Studies) {
                 tally.add_studies(
                     minutes.measure("studies on the testbed", || studies(Environment::Testbed))?,
                 );
             }
         }
-        if !self.long && self.with.contains(&Share::Matrix) {
+        // Its processes wait for most of their time: others run beside it.
+        let site = self.has(Share::Cluster).then(|| {
+            let workspace = workspace.clone();
+            std::thread::spawn(move || cluster(&workspace))
+        });
+        if !self.long && self.has(Share::Matrix) {
             let (matrix, held) = minutes.measure("crash matrix", || matrix(workspace))?;
             tally.join(matrix);
             succeeded &= held;
         }
-        if self.long || self.with.contains(&Share::Hunt) {
+        if self.has(Share::Hunt) {
             let (worlds, held) = minutes.measure("hunt", || hunt(workspace))?;
             tally.join(worlds);
             succeeded &= held;
         }
-        if self.long || self.with.contains(&Share::Mutants) {
+        if self.has(Share::Mutants) {
             let (faults, held) = minutes.measure("planted faults", || mutants(workspace))?;
             tally.join(faults);
             succeeded &= held;
         }
-        if self.long || self.with.contains(&Share::Cluster) {
-            let (site, held) = minutes.measure("cluster", || cluster(workspace))?;
-            tally.join(site);
-            succeeded &= held;
-        }
-        if self.long || self.with.contains(&Share::Soak) {
+        if self.has(Share::Soak) {
             let (rounds, held) = minutes.measure("soak", || soak(workspace));
             tally.join(rounds);
+            succeeded &= held;
+        }
+        if let Some(site) = site {
+            let ended = minutes.measure("the rest of cluster", || site.join());
+            let (site, held) = ended.map_err(|_| anyhow::anyhow!("cluster: a panic"))??;
+            tally.join(site);
             succeeded &= held;
         }
         if !self.skip.contains(&Part::Fuzz) {
@@ -189,6 +196,11 @@ impl Args {
         }
         println!("{} passed, {} failed", tally.passed, tally.failed);
         Ok(Outcome::from_passed(succeeded && tally.failed == 0))
+    }
+
+    /// Whether a part is asked for.
+    fn has(&self, share: Share) -> bool {
+        self.long || self.with.contains(&share)
     }
 
     /// Runs the tests; whether cargo succeeded.

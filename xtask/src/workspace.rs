@@ -41,7 +41,7 @@ pub const PURE: &[&str] = &[
 ];
 
 /// The checkout this binary was started from.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Workspace {
     root: PathBuf,
 }
