@@ -178,6 +178,17 @@ pub fn load_name(path: &Path) -> Result<(Option<String>, Findings), Unreadable> 
     })
 }
 
+/// Reads only where the queue is, with the password of its database; `None` if it is wrong or missing.
+pub fn load_engine(path: &Path) -> Result<(Option<StoreEngine>, Findings), Unreadable> {
+    let base = path.parent().unwrap_or(Path::new("."));
+    let environment = |name: &str| std::env::var(name).ok();
+    let source = secret::Source { base, environment: &environment, directory: &|_| None };
+    load_part(path, |top, problems| {
+        let engine = store::engine::read(top, problems, &source);
+        (!problems.any_fatal()).then_some(engine)
+    })
+}
+
 /// Reads only the routes of a configuration file; `None` if any of them is wrong.
 pub fn load_routes(path: &Path) -> Result<(Option<Routes>, Findings), Unreadable> {
     load_part(path, |top, problems| {

@@ -51,8 +51,8 @@ mod prepare;
 mod queue;
 mod reads;
 mod spools;
-
 mod sums;
+mod tracked;
 mod verify;
 mod watch;
 
@@ -62,3 +62,4 @@ pub use durability::{Durability, Settings, Standby};
 pub use options::{Options, SCHEMA, Site};
 pub use prepare::{Prepared, VERSION, prepare};
 pub use queue::PostgresStore;
+pub use tracked::{Own, TrackedArchive, TrackedEvents, site_events, track};

@@ -10,11 +10,12 @@ use std::time::Duration;
 use store::StoreError;
 
 /// The steps. A step that was released is never changed: what changes is another step.
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 6] = [
     include_str!("../migrations/0001_tables.sql"),
     include_str!("../migrations/0002_functions.sql"),
     include_str!("../migrations/0003_cluster.sql"),
     include_str!("../migrations/0004_site.sql"),
+    include_str!("../migrations/0005_tracking.sql"),
     include_str!("../migrations/0007_fences.sql"),
 ];
 

@@ -4,6 +4,7 @@ use base::{Precedence, Utc};
 use serde::{Deserialize, Serialize};
 use status::event::LogEvent;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The kind of an event that stands for events which are missing; its detail has their number.
 pub const LOST: &str = "events_lost";
@@ -39,6 +40,9 @@ pub struct Event {
     pub operator: Option<String>,
     /// Details in words.
     pub detail: String,
+    /// At which node of a site it happened. It is not in the file: all events of a file are of one node.
+    #[serde(skip)]
+    pub node: Option<Arc<str>>,
 }
 
 /// From whom and to whom a message is.
@@ -81,6 +85,7 @@ impl Event {
             parties,
             operator: event.operator.map(|by| by.0),
             detail: event.detail,
+            node: None,
         }
     }
 

@@ -4,7 +4,7 @@ mod html;
 mod text;
 
 use crate::event::{Event, LOST};
-use crate::reader::Reader;
+use crate::source::Source;
 use base::{Precedence, Utc};
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -143,9 +143,9 @@ struct Counting {
 
 impl Figures {
     /// Of the events within these times. What is open at its end is not counted.
-    pub fn read(reader: &Reader, times: (Utc, Utc)) -> Figures {
+    pub fn read(events: &dyn Source, times: (Utc, Utc)) -> Figures {
         let mut counting = Counting::default();
-        reader.scan(times, |event| {
+        events.scan(times, &mut |event| {
             counting.count(event);
             ControlFlow::Continue(())
         });

@@ -59,7 +59,7 @@ pub(crate) fn decode(payload: &[u8]) -> Option<Event> {
     postcard::from_bytes(payload).ok()
 }
 
-/// Frames of a whole segment in memory.
+/// Frames of a segment in memory.
 pub(crate) struct Frames<'a> {
     segment: u64,
     octets: &'a [u8],
@@ -75,6 +75,11 @@ impl<'a> Frames<'a> {
     pub(crate) fn new(segment: u64, octets: &'a [u8]) -> Frames<'a> {
         let at = START.len();
         Frames { segment, octets, at, damaged: 0, end: at.min(octets.len()) }
+    }
+
+    /// Those of octets that begin where a frame does.
+    pub(crate) fn within(segment: u64, octets: &'a [u8]) -> Frames<'a> {
+        Frames { segment, octets, at: 0, damaged: 0, end: 0 }
     }
 }
 

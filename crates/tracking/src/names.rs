@@ -24,8 +24,8 @@ pub enum Key<'a> {
 }
 
 impl Key<'_> {
-    /// Its hash in an index.
-    pub(crate) fn hash(&self) -> u64 {
+    /// Its hash in an index. Another release has the same ones.
+    pub fn hash(&self) -> u64 {
         match self {
             Key::Message(text) => xxh3_64_with_seed(text.as_bytes(), 1),
             Key::Related(text) => xxh3_64_with_seed(text.as_bytes(), 2),
@@ -38,7 +38,7 @@ impl Key<'_> {
     }
 
     /// Whether an event has it. Hashes of different texts may be equal.
-    pub(crate) fn is_of(&self, event: &Event) -> bool {
+    pub fn is_of(&self, event: &Event) -> bool {
         let parties = event.parties.as_ref();
         match self {
             Key::Message(text) => event.message.as_deref() == Some(text),

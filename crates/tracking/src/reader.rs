@@ -4,13 +4,15 @@ use crate::event::Event;
 use crate::frame::{self, Frames};
 use crate::index::Index;
 use crate::names::{Key, events_file, hashes, index_file, segments};
-use base::Utc;
+use crate::page::Place;
+use crate::source::{Asked, Part, Parts, Source};
+use base::{Utc, shown};
 use std::cell::{OnceCell, RefCell};
 use std::fs::File;
 use std::io;
-use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A segment of which a part cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +47,8 @@ pub struct Reader {
     /// The oldest first.
     segments: Vec<Segment>,
     damage: RefCell<Vec<Damage>>,
+    /// Whose events they are, in a site of several nodes.
+    node: Option<Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -72,6 +76,7 @@ impl Reader {
             directory: directory.to_owned(),
             segments: Vec::new(),
             damage: RefCell::default(),
+            node: None,
         };
         let mut found = Vec::new();
         for number in numbers {
@@ -113,32 +118,15 @@ impl Reader {
         self.damage.borrow().clone()
     }
 
-    /// The time of the first event that is still here.
-    pub fn since(&self) -> Option<Utc> {
-        self.segments.iter().find_map(|segment| match &segment.index {
-            Some(index) => Some(index.summary.times.0),
-            None => self.whole(segment).first().map(|(_, event)| event.time),
-        })
+    /// The place of the first event that is still here; `None`: there is no segment.
+    pub fn start(&self) -> Option<Place> {
+        self.segments.first().map(|segment| Place::start_of(segment.number))
     }
 
-    /// Events with this key, in the order in which they happened.
-    pub fn find(&self, key: Key<'_>) -> Vec<Event> {
-        let mut found = Vec::new();
-        for segment in &self.segments {
-            found.extend(self.find_in(segment, key));
-        }
-        found
-    }
-
-    /// Events with this key, the newest segment first, and in their order within each, until `each` breaks.
-    pub fn find_newest(&self, key: Key<'_>, mut each: impl FnMut(Event) -> ControlFlow<()>) {
-        for segment in self.segments.iter().rev() {
-            for event in self.find_in(segment, key).into_iter().rev() {
-                if each(event).is_break() {
-                    return;
-                }
-            }
-        }
+    /// Its events are this node's.
+    #[must_use]
+    pub fn of_node(self, node: &str) -> Reader {
+        Reader { node: Some(node.into()), ..self }
     }
 
     fn find_in(&self, segment: &Segment, key: Key<'_>) -> Vec<Event> {
@@ -174,26 +162,17 @@ impl Reader {
         made.iter().skip(from).take_while(|(other, _)| *other == hash).map(|(_, at)| *at).collect()
     }
 
-    /// All events within these times, in their order, until `each` breaks.
-    pub fn scan(&self, times: (Utc, Utc), mut each: impl FnMut(Event) -> ControlFlow<()>) {
-        for segment in self.segments.iter().filter(|segment| segment.may_have(times)) {
-            for (_, event) in self.whole(segment) {
-                if (times.0..=times.1).contains(&event.time) && each(event).is_break() {
-                    return;
-                }
-            }
-        }
-    }
-
-    /// As [`Reader::scan`], the newest first.
-    pub fn scan_newest(&self, times: (Utc, Utc), mut each: impl FnMut(Event) -> ControlFlow<()>) {
-        for segment in self.segments.iter().rev().filter(|segment| segment.may_have(times)) {
-            for (_, event) in self.whole(segment).into_iter().rev() {
-                if (times.0..=times.1).contains(&event.time) && each(event).is_break() {
-                    return;
-                }
-            }
-        }
+    /// Those of a segment that are asked for.
+    fn asked(&self, segment: &Segment, asked: Asked<'_>) -> Vec<Event> {
+        let mut events: Vec<Event> = match asked.key {
+            Some(key) => self.find_in(segment, key),
+            None => self.whole(segment).into_iter().map(|(_, event)| event).collect(),
+        };
+        events.retain_mut(|event| {
+            event.node.clone_from(&self.node);
+            (asked.times.0..=asked.times.1).contains(&event.time)
+        });
+        events
     }
 
     fn read(&self, segment: &Segment, at: u64) -> Option<Event> {
@@ -237,6 +216,47 @@ impl Reader {
             self.found_damage(path, why);
         }
         events
+    }
+}
+
+impl Source for Reader {
+    fn parts<'a>(&'a self, asked: Asked<'a>) -> Parts<'a> {
+        let mut segments: Vec<&Segment> =
+            self.segments.iter().filter(|segment| segment.may_have(asked.times)).collect();
+        if asked.newest_first {
+            segments.reverse();
+        }
+        let part = move |segment: &'a Segment| {
+            // What is asked for by a key is found fast, and often in few segments only.
+            let times = segment.index.as_ref().filter(|_| asked.key.is_none());
+            match times.map(|index| index.summary.times) {
+                Some((first, last)) => {
+                    let bound = if asked.newest_first { last } else { first };
+                    Some(Part { bound, read: Box::new(move || self.asked(segment, asked)) })
+                }
+                None => Part::from_events(self.asked(segment, asked), asked.newest_first),
+            }
+        };
+        Box::new(segments.into_iter().filter_map(part))
+    }
+
+    fn since(&self) -> Option<Utc> {
+        self.segments.iter().find_map(|segment| match &segment.index {
+            Some(index) => Some(index.summary.times.0),
+            None => self.whole(segment).first().map(|(_, event)| event.time),
+        })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let note = |damage: &Damage| {
+            let (file, why) = (damage.file.display().to_string(), shown::line(&damage.why));
+            format!("{}: {why}; the rest is shown", shown::line(&file))
+        };
+        self.damage.borrow().iter().map(note).collect()
+    }
+
+    fn nodes(&self) -> Vec<String> {
+        self.node.iter().map(|node| node.to_string()).collect()
     }
 }
 

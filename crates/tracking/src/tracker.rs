@@ -1,6 +1,8 @@
 //! The daemon's end: events wait in a queue of limited size, and a thread writes them.
 
 use crate::event::Event;
+use crate::page::{Durable, Place};
+use crate::ship::{Archive, Origin, Shipper};
 use crate::writer::Writer;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -31,6 +33,8 @@ const RUNNING: &str = "running";
 pub struct Tracker {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    /// Copies the files; it ends after the thread that writes them.
+    shipper: Option<Shipper>,
 }
 
 #[derive(Debug, Default)]
@@ -41,6 +45,7 @@ struct Shared {
     lost: AtomicU64,
     /// The disk has little room: nothing is written.
     short: AtomicBool,
+    durable: Durable,
 }
 
 #[derive(Debug, Default)]
@@ -60,12 +65,24 @@ impl Tracker {
     /// # Errors
     /// The operating system's.
     pub fn start(directory: &Path, limit: u64) -> io::Result<Tracker> {
-        let writer = Writer::open(directory, limit)?;
+        Tracker::start_after(directory, limit, Place::default())
+    }
+
+    /// The same; what is behind this place of the directory was copied before, so the first event is put behind
+    /// it ([`Writer::go_on_after`]).
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn start_after(directory: &Path, limit: u64, copied: Place) -> io::Result<Tracker> {
+        let mut writer = Writer::open(directory, limit)?;
+        writer.go_on_after(copied)?;
         let running = directory.join(RUNNING);
         // Else the last one was killed, or ended with events that it could not store.
         let was_ended = !running.exists();
         File::create(&running)?;
         let shared = Arc::new(Shared::default());
+        writer.sync()?;
+        shared.durable.put(writer.place());
         let path = directory.display().to_string();
         let mut work = Work {
             writer,
@@ -80,7 +97,26 @@ impl Tracker {
         let thread = std::thread::Builder::new()
             .name("tracking".to_owned())
             .spawn(move || work.run(&theirs))?;
-        Ok(Tracker { shared, thread: Some(thread) })
+        Ok(Tracker { shared, thread: Some(thread), shipper: None })
+    }
+
+    /// The same, and another thread copies what is durable to an archive, which is kept below `limit` octets
+    /// too. The archive may be away.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn start_copied(
+        directory: &Path,
+        limit: u64,
+        origin: Origin,
+        mut archive: impl Archive + 'static,
+    ) -> io::Result<Tracker> {
+        // Without an answer the directory is taken for what it nearly always is: at least as long as the copy.
+        let copied = archive.begin(&origin).unwrap_or_default();
+        let mut tracker = Tracker::start_after(directory, limit, copied)?;
+        let durable = tracker.durable();
+        tracker.shipper = Some(Shipper::start(directory, origin, durable, limit, archive)?);
+        Ok(tracker)
     }
 
     /// Adds an event. It can be found half a second later.
@@ -115,6 +151,11 @@ impl Tracker {
         }
     }
 
+    /// How far its files are durable, then and later.
+    pub fn durable(&self) -> Durable {
+        self.shared.durable.clone()
+    }
+
     /// Events lost since the start.
     pub fn lost(&self) -> u64 {
         self.shared.lost.load(Ordering::Relaxed)
@@ -128,6 +169,7 @@ impl Drop for Tracker {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join(); // the hook has reported its panic
         }
+        drop(self.shipper.take());
     }
 }
 
@@ -196,8 +238,9 @@ impl Work {
             rounds = if is_empty && rounds == 0 { 0 } else { rounds + 1 };
             if rounds >= ROUNDS || ended {
                 rounds = 0;
-                if let Err(error) = self.writer.sync() {
-                    self.ended(shared, Err((error, 0)));
+                match self.writer.sync() {
+                    Ok(()) => shared.durable.put(self.writer.place()),
+                    Err(error) => self.ended(shared, Err((error, 0))),
                 }
             }
             if ended {

@@ -5,15 +5,17 @@ mod list;
 mod outcome;
 mod text;
 
+pub(crate) use json::Step;
 pub use list::{Found, Listed, Wanted, list};
 pub use outcome::Outcome;
-pub(crate) use text::duration;
+pub(crate) use text::{date_and_time, duration, words};
 
 use crate::event::{Event, LOST};
 use crate::names::Key;
-use crate::reader::Reader;
+use crate::source::Source;
 use base::{EntryId, Precedence, Utc};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Most queue entries and reports of one message that are followed.
 const MAX_FOLLOWED: usize = 1_000;
@@ -33,31 +35,43 @@ pub struct Way {
     pub gaps: Vec<Gap>,
 }
 
-/// Before this time so many events are missing.
-type Gap = (Utc, u64);
+/// Events are missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// Those before this time.
+    pub before: Utc,
+    /// How many; 0 where nobody knows.
+    pub count: u64,
+    /// Of which node of a site.
+    pub node: Option<Arc<str>>,
+}
 
 /// All times for which events are missing.
-fn missing(reader: &Reader) -> Vec<Gap> {
-    let lost = reader.find(Key::Lost).into_iter().filter(|event| event.kind == LOST);
-    lost.filter_map(|event| Some((event.time, event.detail.parse().ok()?))).collect()
+fn missing(events: &dyn Source) -> Vec<Gap> {
+    let lost = events.find(Key::Lost).into_iter().filter(|event| event.kind == LOST);
+    let gap = |event: Event| {
+        let count = event.detail.parse().ok()?;
+        Some(Gap { before: event.time, count, node: event.node })
+    };
+    lost.filter_map(gap).collect()
 }
 
 impl Way {
     /// The way of the message with this MTS identifier, its reports with it; `None` where no event is
     /// known of it.
-    pub fn read(reader: &Reader, message: &str) -> Option<Way> {
-        Way::read_with(reader, message, &missing(reader))
+    pub fn read(events: &dyn Source, message: &str) -> Option<Way> {
+        Way::read_with(events, message, &missing(events))
     }
 
     /// Those of several messages, without the messages of which no event is known.
-    pub fn read_all(reader: &Reader, messages: &[String]) -> Vec<Way> {
-        let gaps = missing(reader);
-        messages.iter().filter_map(|message| Way::read_with(reader, message, &gaps)).collect()
+    pub fn read_all(events: &dyn Source, messages: &[String]) -> Vec<Way> {
+        let gaps = missing(events);
+        messages.iter().filter_map(|message| Way::read_with(events, message, &gaps)).collect()
     }
 
-    fn read_with(reader: &Reader, message: &str, gaps: &[Gap]) -> Option<Way> {
-        let related = reader.find(Key::Related(message));
-        let mut way = Way::alone(reader, message, &related, gaps)?;
+    fn read_with(events: &dyn Source, message: &str, gaps: &[Gap]) -> Option<Way> {
+        let related = events.find(Key::Related(message));
+        let mut way = Way::alone(events, message, &related, gaps)?;
         let mut reports: BTreeSet<String> = BTreeSet::new();
         let made = way.steps.iter().filter(|step| step.message.as_deref() == Some(message));
         reports.extend(
@@ -69,14 +83,14 @@ impl Way {
         reports.remove(message);
         let its = reports.iter().take(MAX_FOLLOWED);
         way.reports = its
-            .filter_map(|id| Way::alone(reader, id, &reader.find(Key::Related(id)), gaps))
+            .filter_map(|id| Way::alone(events, id, &events.find(Key::Related(id)), gaps))
             .collect();
         way.reports.sort_by_key(|report| report.begun());
         Some(way)
     }
 
-    fn alone(reader: &Reader, message: &str, related: &[Event], gaps: &[Gap]) -> Option<Way> {
-        let mut steps = reader.find(Key::Message(message));
+    fn alone(events: &dyn Source, message: &str, related: &[Event], gaps: &[Gap]) -> Option<Way> {
+        let mut steps = events.find(Key::Message(message));
         let mut subject =
             steps.iter().filter(|s| s.kind != "report_made").find_map(|s| s.related.clone());
         for event in related.iter().filter(|event| event.kind == "report_made") {
@@ -86,7 +100,7 @@ impl Way {
         }
         let entries: BTreeSet<u64> = steps.iter().filter_map(|step| step.entry).collect();
         for entry in entries.into_iter().take(MAX_FOLLOWED) {
-            let its = reader.find(Key::Entry(entry));
+            let its = events.find(Key::Entry(entry));
             steps.extend(its.into_iter().filter(|event| event.message.is_none()));
         }
         if steps.is_empty() {
@@ -101,18 +115,19 @@ impl Way {
             gaps: Vec::new(),
         };
         let begun = way.begun();
-        let its = gaps.iter().filter(|gap| begun < Some(gap.0) && !way.is_over_before(gap.0));
+        let its =
+            gaps.iter().filter(|gap| begun < Some(gap.before) && !way.is_over_before(gap.before));
         // Of what begins without its beginning that is missing too, and what happened to it until then.
         let is_whole = |step: &Event| step.begins() || step.kind == "report_made";
-        let earlier = gaps.iter().rfind(|gap| Some(gap.0) <= begun);
+        let earlier = gaps.iter().rfind(|gap| Some(gap.before) <= begun);
         let earlier = earlier.filter(|_| !way.steps.iter().any(is_whole));
-        way.gaps = earlier.into_iter().chain(its).copied().collect();
+        way.gaps = earlier.into_iter().chain(its).cloned().collect();
         Some(way)
     }
 
     /// The message of a queue entry.
-    pub fn message_of(reader: &Reader, entry: u64) -> Option<String> {
-        reader.find(Key::Entry(entry)).into_iter().find_map(|event| event.message)
+    pub fn message_of(events: &dyn Source, entry: u64) -> Option<String> {
+        events.find(Key::Entry(entry)).into_iter().find_map(|event| event.message)
     }
 
     fn is_over_before(&self, time: Utc) -> bool {
@@ -145,6 +160,17 @@ impl Way {
     /// Its level.
     pub fn precedence(&self) -> Option<Precedence> {
         self.steps.iter().find_map(|step| step.precedence)
+    }
+
+    /// The nodes of the site at which something happened to it, in order.
+    pub fn nodes(&self) -> Vec<String> {
+        let mut nodes: Vec<String> = Vec::new();
+        for node in self.steps.iter().filter_map(|step| step.node.as_deref()) {
+            if !nodes.iter().any(|known| known == node) {
+                nodes.push(node.to_owned());
+            }
+        }
+        nodes
     }
 
     /// Octets of its content.

@@ -4,6 +4,7 @@ use crate::event::Event;
 use crate::frame::{self, Frames};
 use crate::index::{self, Summary};
 use crate::names::{events_file, hashes, index_file, segments};
+use crate::page::Place;
 use base::Utc;
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -97,6 +98,23 @@ impl Writer {
         Ok(new)
     }
 
+    /// Goes on behind a place, where that is beyond the end: the directory is an older copy of one of which more
+    /// was copied already. Places that were used are not used again.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn go_on_after(&mut self, place: Place) -> io::Result<()> {
+        if place > self.place() {
+            self.seal_and_begin(place.segment() + 1)?;
+        }
+        Ok(())
+    }
+
+    /// Behind all that is written.
+    pub fn place(&self) -> Place {
+        Place::new(self.active.number, self.written.length)
+    }
+
     /// Adds an event; [`Writer::write`] writes it. Whether it could be encoded.
     pub fn append(&mut self, event: &Event) -> bool {
         let before = self.waiting.len();
@@ -160,13 +178,17 @@ impl Writer {
     }
 
     fn seal(&mut self) -> io::Result<()> {
+        self.seal_and_begin(self.active.number + 1)
+    }
+
+    fn seal_and_begin(&mut self, next: u64) -> io::Result<()> {
         self.sync()?;
         let size = write_index(
             &self.directory,
             &self.active.now.summary(self.active.number),
             &mut self.active.entries,
         )?;
-        let next = Active::create(&self.directory, self.active.number + 1)?;
+        let next = Active::create(&self.directory, next)?;
         let full = std::mem::replace(&mut self.active, next);
         self.sealed.insert(full.number, full.now.length + size);
         self.written = self.active.now;
@@ -277,6 +299,7 @@ fn sync_directory(directory: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Source as _;
     use crate::reader::Reader;
 
     #[test]

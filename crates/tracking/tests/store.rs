@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use tracking::event::Parties;
 use tracking::way::Way;
 use tracking::writer::Writer;
-use tracking::{Event, Key, Reader, Tracker};
+use tracking::{Event, Key, Reader, Source, Tracker};
 
 fn event(number: u64, message: u64, detail: usize) -> Event {
     let begins = number.is_multiple_of(3);
@@ -39,7 +39,7 @@ fn event(number: u64, message: u64, detail: usize) -> Event {
 
 fn all(reader: &Reader) -> Vec<Event> {
     let mut all = Vec::new();
-    reader.scan((Utc(0), Utc(u64::MAX)), |event| {
+    reader.scan((Utc(0), Utc(u64::MAX)), &mut |event| {
         all.push(event);
         ControlFlow::Continue(())
     });
@@ -52,7 +52,7 @@ fn agrees(reader: &Reader, model: &[Event]) {
         let expected: Vec<Event> = model.iter().filter(|event| is(event)).cloned().collect();
         assert_eq!(reader.find(key), expected, "{key:?}");
         let mut newest = Vec::new();
-        reader.find_newest(key, |event| {
+        reader.find_newest(key, (Utc(0), Utc(u64::MAX)), &mut |event| {
             newest.push(event);
             ControlFlow::Continue(())
         });
@@ -72,7 +72,7 @@ fn agrees(reader: &Reader, model: &[Event]) {
     }
     for (since, until) in [(0, u64::MAX), (5_000_000, 20_000_000), (u64::MAX, u64::MAX)] {
         let mut found = Vec::new();
-        reader.scan((Utc(since), Utc(until)), |event| {
+        reader.scan((Utc(since), Utc(until)), &mut |event| {
             found.push(event);
             ControlFlow::Continue(())
         });

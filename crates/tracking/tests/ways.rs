@@ -155,7 +155,8 @@ fn a_way_without_its_beginning_has_the_gap_before_it() {
     let history = history();
     let gaps = |events: &[Event]| {
         let (_directory, reader) = reader(events);
-        Way::read(&reader, ID).unwrap().gaps
+        let gaps = Way::read(&reader, ID).unwrap().gaps;
+        gaps.into_iter().map(|gap| (gap.before, gap.count)).collect::<Vec<_>>()
     };
     let (killed, earlier) = (Event::lost(Utc(START), 0), Event::lost(Utc(START - 9), 3));
     let rest = &history[2..5];

@@ -73,6 +73,8 @@ enum Verb {
     Trace(tracking::trace::Arguments),
     /// Shows how long messages took, by precedence and peer: text, JSON or a page.
     Report(tracking::report::Arguments),
+    /// Shows events of messages and what operators ordered, one by one.
+    Events(tracking::events::Arguments),
     /// Orders MINIMIZE: only messages of a precedence and above start.
     Minimize(minimize::Arguments),
     /// Shows whether the wall clock is trusted; accepts it after a jump.
@@ -111,6 +113,7 @@ pub fn main() -> ExitCode {
         Verb::Mailbox(arguments) => mailbox::run(&arguments),
         Verb::Trace(arguments) => tracking::trace::run(arguments),
         Verb::Report(arguments) => tracking::report::run(&arguments),
+        Verb::Events(arguments) => tracking::events::run(&arguments),
         Verb::Minimize(arguments) => minimize::run(&arguments),
         Verb::Clock(arguments) => clock::run(&arguments),
         Verb::Replay(arguments) => recording::replay::run(&arguments),

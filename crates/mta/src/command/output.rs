@@ -266,6 +266,14 @@ pub(super) fn print_json(value: &impl Serialize) {
     }
 }
 
+/// Prints a JSON object in one line.
+pub(super) fn print_json_line(value: &impl Serialize) {
+    match serde_json::to_string(value) {
+        Ok(text) => print(&format!("{}\n", shown::json(&text))),
+        Err(error) => print_error(&format!("this cannot be shown as JSON: {error}")),
+    }
+}
+
 /// Asks whether something is meant. Who cannot be asked is refused with this text.
 pub(super) fn agrees(question: &str, refusal: &str) -> bool {
     if !std::io::stdin().is_terminal() {
@@ -312,6 +320,11 @@ pub(super) fn load_places(path: &Path) -> Option<(Paths, StoreEngine)> {
 /// The MTA's name in a configuration file; `None` after printing its errors.
 pub(super) fn load_name(path: &Path) -> Option<String> {
     reported(config::load_name(path))
+}
+
+/// Where the queue of a configuration file is; `None` after printing its errors.
+pub(super) fn load_engine(path: &Path) -> Option<StoreEngine> {
+    reported(config::load_engine(path))
 }
 
 /// The routes of a configuration file; `None` after printing its errors.

@@ -1,16 +1,18 @@
 //! A way as JSON.
 
-use super::{Outcome, Way, entry_text};
+use super::{Gap, Outcome, Way, entry_text};
 use crate::event::{Event, Parties};
 use base::{Precedence, Utc};
 use serde::Serialize as Derived;
 use serde::ser::{Serialize, Serializer};
 
-#[derive(Derived)]
-struct Step<'a> {
+#[derive(Debug, Derived)]
+pub(crate) struct Step<'a> {
     time: String,
     time_us: u64,
     event: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     entry: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,11 +34,12 @@ struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    fn new(event: &'a Event) -> Step<'a> {
+    pub(crate) fn new(event: &'a Event) -> Step<'a> {
         Step {
             time: event.time.to_string(),
             time_us: event.time.0,
             event: &event.kind,
+            node: event.node.as_deref(),
             entry: event.entry.map(entry_text),
             peer: event.peer.as_deref(),
             channel: event.channel.as_deref(),
@@ -62,14 +65,23 @@ struct Line<'a> {
     bytes: Option<u64>,
     steps: Vec<Step<'a>>,
     reports: &'a [Way],
-    gaps: Vec<Missing>,
+    gaps: Vec<Missing<'a>>,
     outcome: OutcomeLine,
 }
 
 #[derive(Derived)]
-struct Missing {
+struct Missing<'a> {
     before: String,
     count: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<&'a str>,
+}
+
+impl<'a> Missing<'a> {
+    fn new(gap: &'a Gap) -> Missing<'a> {
+        let (before, node) = (gap.before.to_string(), gap.node.as_deref());
+        Missing { before, count: gap.count, node }
+    }
 }
 
 #[derive(Derived)]
@@ -110,7 +122,6 @@ impl Serialize for Way {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let none = Parties::default();
         let parties = self.accepted().and_then(|event| event.parties.as_ref()).unwrap_or(&none);
-        let gap = |(at, count): &(Utc, u64)| Missing { before: at.to_string(), count: *count };
         let line = Line {
             mts_id: &self.message,
             subject: self.subject.as_deref(),
@@ -122,7 +133,7 @@ impl Serialize for Way {
             bytes: self.bytes(),
             steps: self.steps.iter().map(Step::new).collect(),
             reports: &self.reports,
-            gaps: self.gaps.iter().map(gap).collect(),
+            gaps: self.gaps.iter().map(Missing::new).collect(),
             outcome: OutcomeLine::new(&self.outcome()),
         };
         Derived::serialize(&line, serializer)

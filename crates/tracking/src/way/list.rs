@@ -4,7 +4,7 @@ use super::text::{date_and_time, wrapped};
 use super::{Way, entry_text};
 use crate::event::{Event, LOST};
 use crate::names::Key;
-use crate::reader::Reader;
+use crate::source::Source;
 use base::{Precedence, Utc};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -38,9 +38,9 @@ pub struct Found {
 }
 
 /// Finds messages.
-pub fn list(reader: &Reader, wanted: &Wanted) -> Found {
+pub fn list(events: &dyn Source, wanted: &Wanted) -> Found {
     if let Some(id) = &wanted.id {
-        return by_identifier(reader, id);
+        return by_identifier(events, id);
     }
     let times = (wanted.since.unwrap_or(Utc(0)), wanted.until.unwrap_or(Utc(u64::MAX)));
     let mut seen = BTreeSet::new();
@@ -60,25 +60,27 @@ pub fn list(reader: &Reader, wanted: &Wanted) -> Found {
         ControlFlow::Continue(())
     };
     match (&wanted.recipient, &wanted.originator) {
-        (Some(recipient), _) => reader.find_newest(Key::Recipient(recipient), &mut take),
-        (None, Some(originator)) => reader.find_newest(Key::Originator(originator), &mut take),
-        (None, None) => reader.scan_newest(times, &mut take),
+        (Some(recipient), _) => events.find_newest(Key::Recipient(recipient), times, &mut take),
+        (None, Some(originator)) => {
+            events.find_newest(Key::Originator(originator), times, &mut take);
+        }
+        (None, None) => events.scan_newest(times, &mut take),
     }
     found.messages.reverse();
     found
 }
 
-fn by_identifier(reader: &Reader, id: &str) -> Found {
+fn by_identifier(events: &dyn Source, id: &str) -> Found {
     let exact = |message: String| Found { messages: vec![message], more: false };
-    if Way::read(reader, id).is_some() {
+    if Way::read(events, id).is_some() {
         return exact(id.to_owned());
     }
     let entry = id.strip_prefix('e').and_then(|number| number.parse().ok());
-    if let Some(message) = entry.and_then(|entry| Way::message_of(reader, entry)) {
+    if let Some(message) = entry.and_then(|entry| Way::message_of(events, entry)) {
         return exact(message);
     }
     let mut seen = BTreeSet::new();
-    let its = reader.find(Key::ContentId(id)).into_iter().filter_map(|event| event.message);
+    let its = events.find(Key::ContentId(id)).into_iter().filter_map(|event| event.message);
     Found { messages: its.filter(|message| seen.insert(message.clone())).collect(), more: false }
 }
 
@@ -112,6 +114,9 @@ pub struct Listed {
     pub recipient_count: u64,
     /// Queue entries.
     pub entries: Vec<String>,
+    /// The nodes of the site at which something happened to it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<String>,
     /// Its outcome in a word or two.
     pub outcome: String,
 }
@@ -130,6 +135,7 @@ impl Listed {
             recipients: parties.recipients,
             recipient_count: parties.count,
             entries: entries.into_iter().map(entry_text).collect(),
+            nodes: way.nodes(),
             outcome: way.outcome().short(),
         }
     }
@@ -147,6 +153,10 @@ impl Listed {
             wrapped(&mut out, 45, 45, &row.outcome);
             out.push_str("  ");
             wrapped(&mut out, 2, 4, &row.mts_id);
+            if !row.nodes.is_empty() {
+                out.push_str("  ");
+                wrapped(&mut out, 2, 4, &format!("at {}", row.nodes.join(", ")));
+            }
             let from = row.originator.unwrap_or_else(|| "(report)".to_owned());
             let to = row.recipients.first().cloned().unwrap_or_else(|| "-".to_owned());
             let more = match row.recipient_count {

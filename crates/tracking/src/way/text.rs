@@ -31,7 +31,7 @@ pub(crate) fn duration(d: Duration) -> String {
 }
 
 /// Date, and time of day in milliseconds.
-pub(super) fn date_and_time(at: Utc) -> (String, String) {
+pub(crate) fn date_and_time(at: Utc) -> (String, String) {
     let text = at.to_string();
     let (date, time) = text.split_once('T').unwrap_or((&text, ""));
     (date.to_owned(), time.get(..12).unwrap_or(time).to_owned())
@@ -70,7 +70,7 @@ fn field(out: &mut String, name: &str, text: &str) {
 }
 
 /// A step in words.
-fn words(step: &Event) -> String {
+pub(crate) fn words(step: &Event) -> String {
     let mut words = step.kind.replace('_', " ");
     if let Some(entry) = step.entry {
         let _ = write!(words, "  {}", entry_text(entry));
@@ -149,31 +149,37 @@ impl Way {
         if !is.is_empty() {
             field(out, "is", &is.join(", "));
         }
-        for (at, count) in &self.gaps {
-            let (date, time) = date_and_time(*at);
-            let what = match count {
-                0 => "events may be missing: the daemon was killed".to_owned(),
-                count => format!("{count} events were lost"),
+        for gap in &self.gaps {
+            let (date, time) = date_and_time(gap.before);
+            let of = gap.node.as_ref().map_or_else(String::new, |node| format!("of {node} "));
+            let what = match gap.count {
+                0 => format!("events {of}may be missing: the daemon was killed"),
+                count => format!("{count} events {of}were lost"),
             };
             field(out, "gap", &format!("{what} before {date} {time}"));
         }
     }
 
     fn table(&self, out: &mut String) {
+        // The column of the nodes is as wide as the longest name, where there is a site.
+        let names = self.steps.iter().filter_map(|step| step.node.as_deref());
+        let width = names.map(|name| name.chars().count().max(4) + 2).max().unwrap_or(0);
+        let head = if width > 0 { format!("{:<width$}", "NODE") } else { String::new() };
         let mut before: Option<Utc> = None;
         let mut day = String::new();
         for step in &self.steps {
             let (date, time) = date_and_time(step.time);
             if date != day {
                 let _ = match before {
-                    None => writeln!(out, "{date} UTC        AFTER  EVENT"),
+                    None => writeln!(out, "{date} UTC        AFTER  {head}EVENT"),
                     Some(_) => writeln!(out, "{date} UTC"),
                 };
                 day = date;
             }
             let after = before.map_or_else(String::new, |last| duration(step.time.since(last)));
-            let _ = write!(out, "{time}  {after:>9}  ");
-            wrapped(out, BEFORE, BEFORE, &words(step));
+            let node = step.node.as_deref().unwrap_or_default();
+            let _ = write!(out, "{time}  {after:>9}  {node:<width$}");
+            wrapped(out, BEFORE + width, BEFORE + width, &words(step));
             before = Some(step.time);
         }
     }

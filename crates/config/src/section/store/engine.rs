@@ -23,6 +23,16 @@ pub enum StoreEngine {
     Postgres(Postgres),
 }
 
+impl StoreEngine {
+    /// The database and the node that an MTA is of a site of several nodes; `None`: it is alone.
+    pub fn node(&self) -> Option<(&Postgres, &ClusterNode)> {
+        match self {
+            StoreEngine::Postgres(database) => Some((database, database.node.as_ref()?)),
+            StoreEngine::Embedded => None,
+        }
+    }
+}
+
 /// A PostgreSQL database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Postgres {

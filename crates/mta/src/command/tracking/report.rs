@@ -1,6 +1,6 @@
 //! `mta report`: how long messages took.
 
-use super::{Source, is_period, time, warn_of_damage};
+use super::{Source, is_period, print_notes, time};
 use crate::command::output::{load_name, print, print_error, print_json};
 use crate::command::{DONE, FAILED, WRONG};
 use base::Utc;
@@ -31,13 +31,13 @@ pub(in crate::command) fn run(arguments: &Arguments) -> u8 {
     if !is_period(Some(arguments.since), arguments.until) {
         return WRONG;
     }
-    let reader = match arguments.source.open() {
-        Ok(reader) => reader,
+    let events = match arguments.source.open() {
+        Ok(events) => events,
         Err(code) => return code,
     };
     let until = arguments.until.unwrap_or(Utc(u64::MAX));
-    let figures = Figures::read(&reader, (arguments.since, until));
-    warn_of_damage(&reader);
+    let figures = Figures::read(&*events, (arguments.since, until));
+    print_notes(&*events);
     if let Some(file) = &arguments.html {
         let name = arguments.source.config.as_deref().and_then(load_name);
         let page = figures.to_html(name.as_deref().unwrap_or("this MTA"));

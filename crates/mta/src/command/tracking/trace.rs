@@ -1,11 +1,10 @@
 //! `mta trace`: a message's way.
 
-use super::{Source, is_period, time, warn_of_damage};
+use super::{Events, Source, is_period, print_notes, time};
 use crate::command::output::{print, print_error, print_json};
 use crate::command::{DONE, FAILED, WRONG, argument};
 use crate::config::canonical_address;
 use base::Utc;
-use tracking::Reader;
 use tracking::way::{Listed, Wanted, Way, list};
 
 /// Shows a message's way with the time of each step, its reports, and what is known of its end; or lists
@@ -46,7 +45,7 @@ pub(in crate::command) fn run(arguments: Arguments) -> u8 {
     let canonical = |address: Option<&String>| {
         address.map(|address| canonical_address(address)).transpose().map_err(|_| WRONG)
     };
-    let asked = || -> Result<(Reader, Wanted), u8> {
+    let asked = || -> Result<(Box<dyn Events>, Wanted), u8> {
         let wanted = Wanted {
             originator: canonical(arguments.originator.as_ref())?,
             recipient: canonical(arguments.recipient.as_ref())?,
@@ -57,24 +56,24 @@ pub(in crate::command) fn run(arguments: Arguments) -> u8 {
         };
         Ok((arguments.source.open()?, wanted))
     };
-    let (reader, wanted) = match asked() {
+    let (events, wanted) = match asked() {
         Ok(asked) => asked,
         Err(code) => return code,
     };
     if !is_period(wanted.since, wanted.until) {
         return WRONG;
     }
-    let found = list(&reader, &wanted);
-    let mut ways: Vec<Way> = Way::read_all(&reader, &found.messages);
+    let found = list(&*events, &wanted);
+    let mut ways: Vec<Way> = Way::read_all(&*events, &found.messages);
     if wanted.id.is_some() {
         with_their_reports(&mut ways);
     }
-    warn_of_damage(&reader);
+    print_notes(&*events);
     let single = wanted.id.is_some() && ways.len() == 1;
     match (ways.first(), arguments.json) {
         (None, true) if wanted.id.is_none() => print("[]\n"),
         (None, _) => {
-            print_error(&unknown(&reader, wanted.id.is_some()));
+            print_error(&unknown(&*events, wanted.id.is_some()));
             return FAILED;
         }
         (Some(way), true) if single => print_json(way),
@@ -95,8 +94,8 @@ fn with_their_reports(ways: &mut Vec<Way>) {
 }
 
 /// What to do where nothing was found.
-fn unknown(reader: &Reader, by_identifier: bool) -> String {
-    let since = match reader.since() {
+fn unknown(events: &dyn Events, by_identifier: bool) -> String {
+    let since = match events.since() {
         Some(since) => format!("messages are tracked here since {since}"),
         None => "no message was tracked here yet".to_owned(),
     };

@@ -161,7 +161,19 @@ pub(super) fn open_events(site: &Site, clock: Clock) -> Result<Option<EventLogFi
 /// Begins to track messages, if that is configured. Without it the daemon works on.
 pub(super) fn start_tracking(site: &Site) -> Option<Tracker> {
     let directory = site.paths.tracking();
-    match Tracker::start(&directory, site.tracking?) {
+    let limit = site.tracking?;
+    let started = match site.engine.node() {
+        // The nodes of a site see what all of them track.
+        Some((database, node)) => getrandom::u64()
+            .and_then(|high| Ok((u128::from(high) << 64) | u128::from(getrandom::u64()?)))
+            .map_err(io::Error::from)
+            .and_then(|fresh| {
+                let place = (&*database.url, &database_options(database));
+                postgres_store::track(&directory, limit, &node.name, fresh, place)
+            }),
+        None => Tracker::start(&directory, limit),
+    };
+    match started {
         Ok(tracker) => Some(tracker),
         Err(error) => {
             let path = directory.display().to_string();
