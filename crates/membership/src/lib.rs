@@ -24,4 +24,5 @@ mod plan;
 pub mod rows;
 
 pub use machine::{Answer, Call, Input, Membership, Output, Settings};
+pub use plan::first_of;
 pub use rows::{Acquired, Fence, NodeEpoch, NodeRow, Renewal, ShardRow};

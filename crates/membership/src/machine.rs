@@ -106,6 +106,8 @@ pub enum Input {
     Peers(BTreeMap<QueueId, String>),
     /// The node is to give all its shards away.
     Drain,
+    /// The node is to take shards again.
+    Undrain,
 }
 
 /// What the machine wants done.
@@ -156,6 +158,7 @@ pub struct Membership {
     drained: bool,
     /// What the last look found.
     nodes: Vec<NodeRow>,
+    owners: BTreeMap<QueueId, NodeEpoch>,
     outputs: VecDeque<Output>,
 }
 
@@ -181,6 +184,7 @@ impl Membership {
             draining: false,
             drained: false,
             nodes: Vec::new(),
+            owners: BTreeMap::new(),
             outputs: VecDeque::new(),
         }
     }
@@ -233,6 +237,42 @@ impl Membership {
         self.nodes.iter().find(|node| node.epoch == epoch).map(|node| node.name.as_str())
     }
 
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.settings.name
+    }
+
+    /// The nodes that the last look found.
+    #[must_use]
+    pub fn nodes(&self) -> &[NodeRow] {
+        &self.nodes
+    }
+
+    /// The node that has a shard, by the last look.
+    #[must_use]
+    pub fn owner_of(&self, shard: QueueId) -> Option<NodeEpoch> {
+        self.owners.get(&shard).copied()
+    }
+
+    /// What is left of the lease at this moment, as the node counts it; zero without one.
+    #[must_use]
+    pub fn lease_left(&self, now: Instant) -> Duration {
+        self.lease.map_or(Duration::ZERO, |until| until.since(now))
+    }
+
+    /// Whether it gives its shards away, or has.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.draining
+    }
+
+    /// Whether it has given all its shards away, as [`Input::Drain`] asked.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.drained
+    }
+
     /// Takes an input. A lease that is over is given up before anything else.
     pub fn handle(&mut self, now: Instant, input: Input) {
         if self.lease.is_some_and(|until| until <= now) {
@@ -262,6 +302,10 @@ impl Membership {
             }
             Input::Drain => {
                 self.draining = true;
+                (self.renew_at, self.look_at) = (now, now);
+            }
+            Input::Undrain => {
+                (self.draining, self.drained) = (false, false);
                 (self.renew_at, self.look_at) = (now, now);
             }
         }
@@ -394,6 +438,8 @@ impl Membership {
         };
         let Plan { calls, lost, leave } = plan(&own, &nodes, rows);
         self.nodes = nodes;
+        let owner = |row: &ShardRow| Some((row.shard, row.owner?.0));
+        self.owners = rows.iter().filter_map(owner).collect();
         let left: Vec<Call> = self.left.iter().map(|shard| self.release(*shard)).collect();
         self.todo.extend(left);
         self.todo.extend(calls);

@@ -44,8 +44,9 @@ fn rank(name: &str, shard: QueueId) -> u64 {
     mixed ^ (mixed >> 32)
 }
 
-/// The node that takes a shard first.
-fn first_of(nodes: &[NodeRow], shard: QueueId) -> Option<NodeEpoch> {
+/// The node that takes a shard first, if it is free.
+#[must_use]
+pub fn first_of(nodes: &[NodeRow], shard: QueueId) -> Option<NodeEpoch> {
     let able = nodes.iter().filter(|node| !node.draining && node.lease_left > Duration::ZERO);
     able.max_by_key(|node| (rank(&node.name, shard), node.epoch)).map(|node| node.epoch)
 }

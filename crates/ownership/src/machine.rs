@@ -74,6 +74,8 @@ pub enum Input {
     Peers(BTreeMap<QueueId, String>),
     /// The node is to give all its shards away.
     Drain,
+    /// The node is to take shards again.
+    Undrain,
 }
 
 /// What the machine wants done.
@@ -223,6 +225,7 @@ impl Ownership {
             Input::User { token, mailbox } => self.user(now, token, mailbox),
             Input::Peers(peers) => self.member(now, membership::Input::Peers(peers)),
             Input::Drain => self.member(now, membership::Input::Drain),
+            Input::Undrain => self.member(now, membership::Input::Undrain),
         }
     }
 

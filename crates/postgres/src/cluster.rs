@@ -33,6 +33,8 @@ pub(crate) struct Joined {
     node: i64,
     /// Seconds.
     lease: f64,
+    /// What the last renewal wrote.
+    draining: bool,
 }
 
 fn node_epoch(epoch: i64) -> NodeEpoch {
@@ -146,7 +148,7 @@ impl Cluster for PostgresStore {
         let row = row.map_err(|failure| failure.into_error(&self.target, JOINING))?;
         let row = row.ok_or(StoreError::Undone)?;
         let (node, contents): (i64, Vec<i64>) = (row.get(0), row.get(1));
-        *lock(&self.lease) = Some(Joined { node, lease });
+        *lock(&self.lease) = Some(Joined { node, lease, draining: false });
         *lock(&self.committing.standing) = Standing { node: Some(node), ..Standing::default() };
         if !contents.is_empty() {
             self.spools.keep(take_up(&self.writers, run, Some(contents))?);
@@ -155,7 +157,7 @@ impl Cluster for PostgresStore {
     }
 
     fn renew(&self, draining: bool) -> Result<Renewal, StoreError> {
-        let Joined { node, lease } = self.joined()?;
+        let Joined { node, lease, draining: before } = self.joined()?;
         let row = self.renewals.call("renewing the lease", move |client| async move {
             // It need not reach the standbys: a lease that ends early is safe.
             let sql = "UPDATE node SET lease_until = greatest(lease_until, \
@@ -164,6 +166,15 @@ impl Cluster for PostgresStore {
                        WHERE epoch = $1 AND died IS NULL RETURNING epoch";
             client.row(sql, &[&node, &lease, &draining]).await
         })?;
+        if draining != before && row.is_some() {
+            // Others look at once: who gives all away counts on them.
+            self.control.call("notifying the nodes", |client| async move {
+                client.rows("SELECT notify_nodes('m')", &[]).await.map(drop)
+            })?;
+            if let Some(joined) = lock(&self.lease).as_mut().filter(|joined| joined.node == node) {
+                joined.draining = draining;
+            }
+        }
         Ok(row.map_or(Renewal::Dead, |_| Renewal::Renewed))
     }
 

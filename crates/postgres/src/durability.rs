@@ -100,6 +100,14 @@ impl Quorum {
 }
 
 impl Settings {
+    /// The standbys that a commit may wait for, by name, and for how many of them it does; `*` is any.
+    #[must_use]
+    pub fn waited_for(&self) -> (usize, Vec<String>) {
+        let waits = !matches!(self.synchronous_commit.as_str(), "off" | "local");
+        let quorum = Quorum::parse(&self.synchronous_standby_names).filter(|_| waits);
+        quorum.map_or_else(Default::default, |quorum| (quorum.count, quorum.names))
+    }
+
     /// What they come to.
     #[must_use]
     pub fn durability(&self) -> Durability {
@@ -205,7 +213,9 @@ impl PostgresStore {
     }
 }
 
-async fn read(client: &Connection) -> Result<Settings, crate::connection::failure::Failure> {
+pub(crate) async fn read(
+    client: &Connection,
+) -> Result<Settings, crate::connection::failure::Failure> {
     let sql = "SELECT current_setting('synchronous_commit'), \
                current_setting('synchronous_standby_names'), \
                current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on'";

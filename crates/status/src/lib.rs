@@ -31,6 +31,9 @@ pub struct Status {
     pub reading_queue: bool,
     /// Whether a stop was asked for.
     pub stopping: bool,
+    /// Which node of a site it is; absent where it has none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub site: Option<SiteStatus>,
     /// Peers and their channels.
     pub peers: Vec<PeerStatus>,
     /// MINIMIZE, in force or at other hours.
@@ -44,6 +47,45 @@ pub struct Status {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub events_lost: Option<u64>,
 }
+
+/// What a node of a site knows of itself and of the others.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SiteStatus {
+    /// Its name.
+    pub node: String,
+    /// The number of its joining; absent while it has not joined.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub epoch: Option<u32>,
+    /// Its lease lasts: without it the node takes and sends nothing.
+    pub lease_holds: bool,
+    /// What is left of the lease as the node counts it, which is less than the database does.
+    pub lease_left_seconds: f64,
+    /// It gives its shards away, or has.
+    pub draining: bool,
+    /// It has given all of them away.
+    pub drained: bool,
+    /// The peers and mailboxes that it has.
+    pub shards: Vec<String>,
+    /// The other nodes that are not dead, by its last look.
+    pub others: Vec<OtherNode>,
+    /// For how long the database has not answered it; absent while it answers.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub database_away_seconds: Option<f64>,
+}
+
+/// Another node of the site.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OtherNode {
+    /// Its name.
+    pub node: String,
+    /// Its lease lasts.
+    pub lease_holds: bool,
+    /// It gives its shards away, or has.
+    pub draining: bool,
+}
+
+/// Why a channel is closed whose peer another node of the site has.
+pub const ELSEWHERE: &str = "another node of the site has this peer";
 
 /// Room on the disk of the data directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,6 +170,9 @@ pub struct MinimizeStatus {
 pub struct PeerStatus {
     /// Name in the configuration.
     pub name: String,
+    /// The other node of the site that has it, by the last look.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub owner: Option<String>,
     /// Channels.
     pub channels: Vec<ChannelStatus>,
 }

@@ -72,11 +72,11 @@ pub fn ask(path: &Path, request: &Request) -> Result<Answer, AskError> {
     ask_within(path, request, TIMEOUT)
 }
 
-pub(super) fn ask_within(
-    path: &Path,
-    request: &Request,
-    waited: Duration,
-) -> Result<Answer, AskError> {
+/// The same, with another longest wait.
+///
+/// # Errors
+/// [`AskError`].
+pub fn ask_within(path: &Path, request: &Request, waited: Duration) -> Result<Answer, AskError> {
     let owned = || path.to_owned();
     let stream = UnixStream::connect(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {

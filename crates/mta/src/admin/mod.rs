@@ -3,7 +3,7 @@
 mod client;
 pub mod server;
 
-pub use client::{AskError, ask};
+pub use client::{AskError, ask, ask_within};
 
 use crate::backup::BackupReport;
 use crate::config::Findings;
@@ -53,6 +53,19 @@ impl ItemStatus {
             ItemStatus::Processed => node::mailbox::Status::Processed,
         }
     }
+}
+
+/// An order to a node of a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DrainOrder {
+    /// Give all shards away, and end then.
+    Drain {
+        /// Stay, without shards.
+        stay: bool,
+    },
+    /// Take shards again.
+    Undo,
 }
 
 /// A request of an administrator.
@@ -155,6 +168,11 @@ pub enum Request {
     },
     /// Read `users.toml` again.
     ReloadUsers,
+    /// Give the shards of this node away, or take some again.
+    Drain {
+        /// Which.
+        order: DrainOrder,
+    },
     /// Stop in order, as on SIGTERM.
     Stop,
 }
@@ -215,6 +233,11 @@ impl Request {
             Request::CheckStore { .. } => "check the store".to_owned(),
             Request::BackUp { begin: Some(to), .. } => format!("back up to {}", to.display()),
             Request::ReloadUsers => "read the users again".to_owned(),
+            Request::Drain { order: DrainOrder::Undo } => "undo the draining".to_owned(),
+            Request::Drain { order: DrainOrder::Drain { stay: true } } => {
+                "drain, and stay".to_owned()
+            }
+            Request::Drain { order: DrainOrder::Drain { stay: false } } => "drain".to_owned(),
             Request::Stop => "stop".to_owned(),
         })
     }

@@ -1,6 +1,6 @@
 //! The daemon's side of the admin socket.
 
-use super::{Answer, ItemStatus, Reloaded, Request};
+use super::{Answer, DrainOrder, ItemStatus, Reloaded, Request};
 use crate::backup::BackupReport;
 use crate::config::whole_address;
 use crate::store_check::StoreReport;
@@ -107,6 +107,7 @@ pub(crate) enum AdminRequest {
         answer: oneshot::Sender<BackupReport>,
     },
     ReloadUsers(oneshot::Sender<()>),
+    Drain(DrainOrder, oneshot::Sender<Result<(), String>>),
     Stop(oneshot::Sender<()>),
 }
 
@@ -411,6 +412,11 @@ async fn put(
             return Some(Answer::Backup(Box::new(report.await.ok()?)));
         }
         Request::ReloadUsers => questions.send(AdminRequest::ReloadUsers(sender)).await.ok()?,
+        Request::Drain { order } => {
+            let (sender, begun) = oneshot::channel();
+            questions.send(AdminRequest::Drain(order, sender)).await.ok()?;
+            return Some(begun.await.ok()?.map_or_else(refusal, |()| Answer::Done(request)));
+        }
         Request::Stop => questions.send(AdminRequest::Stop(sender)).await.ok()?,
     }
     done.await.ok()?;

@@ -2,13 +2,13 @@
 
 use super::error::RequestError;
 use super::output::{Daemon, print, print_error, print_json};
-use super::status::clock;
 use super::{DONE, FAILED, PARTLY, WRONG};
 use crate::admin::{Answer, Request, ask};
 use node::channel_order::{ChannelOrder, ChannelOutcome, TransferInProgress};
 use node::connect::ConnectOutcome;
 use node::status::{ChannelStatus, Status};
 use serde::Serialize;
+use status_text::clock;
 use std::fmt::Write as _;
 use std::path::Path;
 

@@ -6,6 +6,7 @@ use super::{DONE, FAILED, PARTLY, WRONG};
 use crate::admin::{Answer, Request, ask};
 use node::status::ClockStatus;
 use serde::Serialize;
+use status_text::doubted_clock as describe;
 use std::path::Path;
 
 /// Shows whether the wall clock is trusted. After the clock jumped, no message expires until the
@@ -59,18 +60,6 @@ fn put(socket: &Path, accept: bool) -> Result<Option<ClockStatus>, RequestError>
         Answer::Status(status) => Ok(status.clock),
         other => Err(other.into()),
     }
-}
-
-/// Lines for an operator; `mta status` shows them too.
-pub(super) fn describe(doubt: &ClockStatus) -> String {
-    let ClockStatus { since, because, expiry_waits_until, believed, late } = doubt;
-    format!(
-        "CLOCK NOT TRUSTED since {since}:\n  {because}\n  \
-         by the clock as it was before, it is {believed}\n  \
-         expiry waits until {expiry_waits_until}\n  \
-         messages that would have expired: {late}\n  \
-         if the clock is right: mta clock accept; if not, set it\n"
-    )
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! `mta minimize`: orders MINIMIZE, or shows what is in force.
 
 use super::error::{ArgumentError, RequestError};
-use super::output::{Daemon, Table, dash, print, print_error, print_json, table, trimmed};
+use super::output::{Daemon, print, print_error, print_json, trimmed};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{Answer, Request, ask};
 use crate::config::value::duration_of;
 use base::Precedence;
 use node::minimize::MinimizeOrder;
 use node::status::MinimizeStatus;
+use status_text::minimize_table;
 use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
@@ -94,20 +95,6 @@ fn put(socket: &Path, arguments: &Arguments) -> Result<Vec<MinimizeStatus>, Requ
         Answer::Status(status) => Ok(status.minimize),
         other => Err(other.into()),
     }
-}
-
-/// The table of orders and windows in force.
-pub(super) fn minimize_table(minimize: &[MinimizeStatus]) -> Table {
-    let mut rows = table(["MINIMIZE ON", "FLOOR", "BY", "UNTIL"]);
-    for row in minimize {
-        rows.add_row([
-            row.on.clone(),
-            row.floor.map_or_else(dash, |floor| floor.to_string()),
-            row.by.clone(),
-            row.until.clone().unwrap_or_else(dash),
-        ]);
-    }
-    rows
 }
 
 #[cfg(test)]

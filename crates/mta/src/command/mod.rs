@@ -5,6 +5,7 @@ mod backup;
 mod channel;
 mod check;
 mod clock;
+mod cluster;
 mod list;
 mod mailbox;
 mod minimize;
@@ -79,6 +80,10 @@ enum Verb {
     Minimize(minimize::Arguments),
     /// Shows whether the wall clock is trusted; accepts it after a jump.
     Clock(clock::Arguments),
+    /// Shows a site of several nodes: nodes, shards, servers of its database.
+    Cluster(cluster::Arguments),
+    /// Gives the shards of this node to the others, and ends the daemon.
+    Drain(cluster::drain::Arguments),
     /// Checks the queue and the contents on disk for damage, and repairs them.
     Store(store::Arguments),
     /// Runs a recording of `mta run --record` through the same node, and compares what it gives out.
@@ -116,6 +121,8 @@ pub fn main() -> ExitCode {
         Verb::Events(arguments) => tracking::events::run(&arguments),
         Verb::Minimize(arguments) => minimize::run(&arguments),
         Verb::Clock(arguments) => clock::run(&arguments),
+        Verb::Cluster(arguments) => cluster::run(&arguments),
+        Verb::Drain(arguments) => cluster::drain::run(&arguments),
         Verb::Replay(arguments) => recording::replay::run(&arguments),
         Verb::Record(arguments) => recording::strip::run(&arguments),
         Verb::Backup(arguments) => backup::back_up(&arguments),

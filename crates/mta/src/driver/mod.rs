@@ -47,6 +47,7 @@ use crate::config::Site;
 use crate::pcap::{Pcap, Wanted};
 use base::{AssociationId, Instant, Now, Precedence, Utc};
 use budget::Budgets;
+use cluster::site::{self, NodeOrders};
 use cluster::{ClusterAnswer, Joined, Membered};
 use disk::StoreThreads;
 use disk_room::quota::Quotas;
@@ -65,6 +66,7 @@ use passwords::{ReadUsers, UserReader, Verifier};
 use record::Header;
 use recording::Recording;
 use reload::Listening;
+use site_view::Watcher;
 use socket::{ConnectError, Connected};
 use start::OpenStore;
 use start::reading::{QueuePart, QueueReader};
@@ -152,8 +154,9 @@ struct Driver {
     last_request: u64,
     /// Which node of a site it is, where there are several.
     member: Option<Membered>,
-    /// It has given all its shards away.
-    drained: bool,
+    orders: NodeOrders,
+    /// Looks at the database, where there is one.
+    watcher: Option<Watcher>,
 }
 
 /// What a run writes besides, where that is asked for.
@@ -221,7 +224,8 @@ async fn serve(
     let member = opened.joined.as_ref().map(join).transpose()?;
     let mut driver = Driver {
         member,
-        drained: false,
+        orders: NodeOrders::default(),
+        watcher: site::watch(&site),
         node,
         inputs: VecDeque::new(),
         is_stepping: false,
@@ -344,7 +348,7 @@ async fn attend(
             }
             Some(incoming) = arriving.recv() => driver.accepted(incoming),
         }
-        if driver.drained && stop_by.is_none() {
+        if driver.orders.is_over() && stop_by.is_none() {
             stop_by = Some(driver.stop());
         }
     }
@@ -505,6 +509,7 @@ impl Driver {
             DriverAnswer::Input(input) => self.input(input),
             DriverAnswer::Committed { token, end, result, spools } => {
                 self.site_input(ownership::Input::Committed(token, end));
+                self.orders.fenced += u64::from(matches!(result, Err(CommitError::Fenced)));
                 if result.is_ok() {
                     self.disk.committed(&spools);
                 }

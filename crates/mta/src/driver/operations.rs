@@ -22,6 +22,7 @@ impl Driver {
                 let damage = self.disk.damage();
                 status.damage = (damage != DamageStatus::default()).then_some(damage);
                 status.events_lost = self.events.as_ref().map(EventLogFile::lost);
+                self.add_site(&mut status);
                 let _ = answer.send(status);
                 false
             }
@@ -148,6 +149,10 @@ impl Driver {
                 self.reload_users(Some(answer));
                 false
             }
+            AdminRequest::Drain(order, answer) => {
+                let _ = answer.send(self.order_drain(order));
+                false
+            }
             AdminRequest::Stop(answer) => {
                 let _ = answer.send(());
                 true
@@ -158,6 +163,7 @@ impl Driver {
     pub(super) fn metrics(&self) -> Vec<Family> {
         let mut families = self.node.metrics(self.clock.now());
         families.push(damage(self.disk.damage()));
+        families.extend(self.site_metrics());
         families.extend(self.events.as_ref().map(|events| Family {
             name: "mta_events_lost",
             help: "Lines of the event log that could not be written",

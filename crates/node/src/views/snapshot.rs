@@ -38,7 +38,7 @@ impl Node {
             let channels = configured.into_iter().chain(former).flat_map(Peer::channels);
             let name = config.name.clone();
             let channels = channels.map(|(id, c)| self.channel_status(now, id, c)).collect();
-            peers.push(PeerStatus { name, channels });
+            peers.push(PeerStatus { name, channels, owner: None });
         }
         let users: BTreeSet<&str> = self.cx.config.mailboxes.iter().map(String::as_str).collect();
         let mailboxes = self.cx.queue.mailboxes();
@@ -83,6 +83,7 @@ impl Node {
             counters: self.cx.outputs.tally().counters(),
             damage: None,
             events_lost: None,
+            site: None,
         }
     }
 

@@ -83,6 +83,18 @@ impl Connection {
         Err(failed)
     }
 
+    /// Connects to one server, in the time that is given for it.
+    pub(crate) async fn open_at(
+        target: &Target,
+        config: &Config,
+    ) -> Result<Arc<Connection>, Failure> {
+        let limit = target.connect_limit;
+        match tokio::time::timeout(limit, Connection::connect(target, config)).await {
+            Ok(opened) => Ok(opened?.0),
+            Err(_) => Err(Failure::Lost(format!("no connection in {limit:?}"))),
+        }
+    }
+
     async fn connect(
         target: &Target,
         config: &Config,

@@ -57,6 +57,15 @@ impl Failure {
         }
     }
 
+    /// As people read it.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Failure::Lost(reason) => reason.clone(),
+            Failure::Refused { code, message, .. } => format!("{message} ({code})"),
+            Failure::Ours(_) => "refused".to_owned(),
+        }
+    }
+
     /// Whether the same call may succeed at once.
     pub(crate) fn is_passing(&self) -> bool {
         let passing = [

@@ -140,6 +140,15 @@ impl Target {
         hosts.iter().enumerate().map(|(n, host)| one(n, host)).collect()
     }
 
+    /// A configuration for each server, whatever it is, with its address and port.
+    pub(crate) fn each_by_name(&self) -> Vec<(String, Config)> {
+        let any = |mut config: Config| {
+            config.target_session_attrs(TargetSessionAttrs::Any);
+            (hosts(&config), config)
+        };
+        self.each_host().into_iter().map(any).collect()
+    }
+
     /// The schema as an SQL identifier.
     pub(crate) fn quoted_schema(&self) -> String {
         quoted(&self.schema)

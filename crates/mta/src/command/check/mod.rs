@@ -3,9 +3,10 @@
 mod keys;
 
 use super::output::{print, print_advice, print_error, print_findings, print_json, table, trimmed};
-use super::{DONE, WRONG};
+use super::{DONE, WRONG, cluster};
 use crate::advice::{self, Advice, Facts};
 use crate::config::problem::ProblemJson;
+use crate::config::section::store::engine::StoreEngine;
 use crate::config::{self, Site, Tcp};
 use base::{PeerId, Precedence};
 use disk_room::data_dir;
@@ -83,6 +84,59 @@ struct Plan {
     p3: Vec<PlannedListener>,
     p7: Vec<PlannedListener>,
     routes: Vec<PlannedRoute>,
+    /// The database that has the queue, and the node of its site.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    database: Option<PlannedDatabase>,
+}
+
+#[derive(Serialize)]
+struct PlannedDatabase {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lease_seconds: Option<f64>,
+    /// What it promises, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    durability: Vec<String>,
+    /// Why it was not asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl PlannedDatabase {
+    /// Asks the database of a site, where it has one.
+    fn from_site(site: &Site) -> Option<PlannedDatabase> {
+        let StoreEngine::Postgres(database) = &site.engine else { return None };
+        let (durability, error) = match cluster::durability(database) {
+            Ok(sentences) => (sentences, None),
+            Err(error) => (Vec::new(), Some(error.to_string())),
+        };
+        let node = database.node.as_ref();
+        Some(PlannedDatabase {
+            node: node.map(|node| node.name.clone()),
+            lease_seconds: node.map(|node| node.lease.as_secs_f64()),
+            durability,
+            error,
+        })
+    }
+
+    fn to_text(&self) -> String {
+        let mut text = match (&self.node, self.lease_seconds) {
+            (Some(node), Some(lease)) => {
+                format!("\nnode {node} of a site, with a lease of {lease} s\n")
+            }
+            _ => {
+                "\nalone on its database: without [cluster] no other node may share it\n".to_owned()
+            }
+        };
+        for sentence in &self.durability {
+            text.push_str(&format!("the database: {sentence}\n"));
+        }
+        if let Some(error) = &self.error {
+            text.push_str(&format!("what the database promises is not known: {error}\n"));
+        }
+        text
+    }
 }
 
 #[derive(Serialize)]
@@ -170,6 +224,7 @@ impl Plan {
         Plan {
             mta: site.node.mta.0.clone(),
             data_dir: site.paths.data_dir.clone(),
+            database: PlannedDatabase::from_site(site),
             alternate_recipient: alternate.map(|name| name.address.to_string()),
             channels,
             p3: planned(p3),
@@ -227,6 +282,9 @@ impl Plan {
             routes.add_row([&route.address, &route.via]);
         }
         text.push_str(&trimmed(&routes));
+        if let Some(database) = &self.database {
+            text.push_str(&database.to_text());
+        }
         if let Some(alternate) = &self.alternate_recipient {
             text.push_str(&format!(
                 "\nMessages for addresses here that are nobody's go to {alternate}, if their originators\n\

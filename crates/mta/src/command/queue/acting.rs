@@ -1,6 +1,5 @@
 //! The verbs of `mta queue` that change something.
 
-use super::listing::to_text;
 use super::select::Filter;
 use super::{entry, page, partly};
 use crate::admin::{Answer, Request, ask, summary};
@@ -10,6 +9,7 @@ use crate::command::{DONE, FAILED, PARTLY, WRONG};
 use base::EntryId;
 use node::listing::{QueuePage, QueueRequest, QueueRow};
 use node::operator::{Act, ActOutcome, MAX_ORDERED};
+use status_text::queue_to_text as to_text;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal as _;
 use std::path::Path;

@@ -2,7 +2,6 @@
 
 use super::{Recorded, RecordingError};
 use crate::command::output::{print, print_error};
-use crate::command::status::to_text;
 use crate::command::{DONE, FAILED, PARTLY, WRONG};
 use base::{Now, Utc, shown};
 use node::status::Status;
@@ -10,6 +9,7 @@ use record::format::Shown;
 use record::player::{PlayError, Played};
 use record::{Difference, Header, Names, Player, Record, strip};
 use serde::Serialize;
+use status_text::to_text;
 use std::path::PathBuf;
 use std::time::Duration;
 use tracking::moment::moment;

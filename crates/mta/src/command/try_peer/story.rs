@@ -1,11 +1,12 @@
 //! What happened, step by step: printed at once, or kept for one JSON object.
 
-use super::super::output::{print, print_json, wrapped};
+use super::super::output::{print, print_json};
 use super::super::{DONE, FAILED};
 use crate::clock::stopwatch;
 use explain::{Direction, Layer, Line, Trouble};
 use serde::Serialize;
 use std::time::Duration;
+use tables::wrapped;
 
 /// Characters of a line.
 const WIDTH: usize = 80;

@@ -2,6 +2,7 @@
 //! inputs.
 
 mod calls;
+pub(super) mod site;
 
 pub(crate) use calls::ClusterAnswer;
 
@@ -12,7 +13,7 @@ use base::{Instant, Precedence};
 use calls::{Calls, Names};
 use engine::NextHop;
 use engine::journal::{Batch, QueueId};
-use membership::Settings;
+use membership::{Membership, Settings};
 use node::Token;
 use ownership::{Notice, Output, Ownership, changes_of};
 use std::collections::BTreeMap;
@@ -61,6 +62,11 @@ impl Membered {
                 tracing::warn!(%error, "the shards of this node are free only when its lease is over");
             }
         }
+    }
+
+    /// What it knows of its site.
+    pub(super) fn membership(&self) -> &Membership {
+        self.machine.membership()
     }
 }
 
@@ -142,7 +148,7 @@ impl Driver {
             Output::Node(input) => self.step(input),
             Output::Drained => {
                 tracing::info!("this node has given all its shards away");
-                self.drained = true;
+                self.orders.drained = true;
             }
             Output::Noted(notice) => log(&notice),
         }

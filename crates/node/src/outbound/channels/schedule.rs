@@ -34,7 +34,7 @@ impl Schedule {
             return Some(disabled.to_string());
         }
         if self.elsewhere {
-            return Some("another node of the site has this peer".to_owned());
+            return Some(status::ELSEWHERE.to_owned());
         }
         let opens = self.opens.filter(|_| self.closed)?;
         Some(format!("outside its windows, opens at {opens}"))

@@ -1,0 +1,181 @@
+//! What a node shows of its site, and the orders to it as a node: draining, and its end.
+
+use super::Membered;
+use crate::admin::DrainOrder;
+use crate::clock::since_boot;
+use crate::config::Site;
+use crate::config::section::store::engine::StoreEngine;
+use crate::driver::{Driver, database_options};
+use base::PeerId;
+use engine::NextHop;
+use membership::Membership;
+use node::metrics::{Family, Sample, Value};
+use node::status::{ELSEWHERE, OtherNode, SiteStatus, Status};
+use site_view::{Figures, Watcher};
+
+/// Begins to look at the database of a site, where it has one.
+pub(in crate::driver) fn watch(site: &Site) -> Option<Watcher> {
+    let StoreEngine::Postgres(database) = &site.engine else { return None };
+    let options = database_options(database);
+    match Watcher::start(&database.url, &options, since_boot) {
+        Ok(watcher) => Some(watcher),
+        Err(error) => {
+            tracing::warn!(%error, "the database is not watched: no line names standbys that are away");
+            None
+        }
+    }
+}
+
+/// Orders that were given to this process as a node.
+#[derive(Debug, Default)]
+pub(in crate::driver) struct NodeOrders {
+    /// It has given all its shards away.
+    pub(in crate::driver) drained: bool,
+    /// It stays then, instead of ending.
+    pub(in crate::driver) stays: bool,
+    /// Commits that the database refused, since another node had the shard or this one no lease.
+    pub(in crate::driver) fenced: u64,
+}
+
+impl NodeOrders {
+    /// Whether it ends now: it was drained for that.
+    pub(in crate::driver) fn is_over(&self) -> bool {
+        self.drained && !self.stays
+    }
+}
+
+impl Driver {
+    /// Adds to a status what the node cannot know of its site.
+    pub(in crate::driver) fn add_site(&self, status: &mut Status) {
+        let Some(machine) = self.member.as_ref().map(Membered::membership) else { return };
+        for peer in &mut status.peers {
+            let shard = NextHop::Peer(PeerId::of_name(&peer.name)).queue();
+            let owner = machine.owner_of(shard).filter(|owner| Some(*owner) != machine.epoch());
+            peer.owner = owner.and_then(|owner| machine.name_of(owner)).map(str::to_owned);
+            let Some(owner) = &peer.owner else { continue };
+            let elsewhere =
+                peer.channels.iter_mut().filter(|c| c.closed.as_deref() == Some(ELSEWHERE));
+            elsewhere
+                .for_each(|channel| channel.closed = Some(format!("node {owner} has this peer")));
+        }
+        status.site = Some(self.site_status(machine));
+    }
+
+    fn site_status(&self, machine: &Membership) -> SiteStatus {
+        let now = self.clock.now().mono;
+        let others = machine.nodes().iter().filter(|node| Some(node.epoch) != machine.epoch());
+        let other = |node: &membership::NodeRow| OtherNode {
+            node: node.name.clone(),
+            lease_holds: !node.lease_left.is_zero(),
+            draining: node.draining,
+        };
+        let away = self.figures().map(|figures| figures.away).filter(|away| !away.is_zero());
+        SiteStatus {
+            node: machine.name().to_owned(),
+            epoch: machine.epoch().map(|epoch| epoch.0),
+            lease_holds: machine.is_member(now),
+            lease_left_seconds: machine.lease_left(now).as_secs_f64(),
+            draining: machine.is_draining(),
+            drained: machine.is_drained(),
+            shards: machine.owned().map(|(_, name, _)| name.to_owned()).collect(),
+            others: others.map(other).collect(),
+            database_away_seconds: away.map(|away| away.as_secs_f64()),
+        }
+    }
+
+    fn figures(&self) -> Option<Figures> {
+        self.watcher.as_ref().and_then(Watcher::figures)
+    }
+
+    /// Gives the shards away, or takes some again.
+    ///
+    /// # Errors
+    /// It is not a node, or no other node would take them, in words.
+    pub(in crate::driver) fn order_drain(&mut self, order: DrainOrder) -> Result<(), String> {
+        let Some(machine) = self.member.as_ref().map(Membered::membership) else {
+            return Err("this MTA is not a node of a site: SIGTERM ends it in order".to_owned());
+        };
+        match order {
+            DrainOrder::Undo => {
+                self.orders = NodeOrders { fenced: self.orders.fenced, ..NodeOrders::default() };
+                tracing::info!("this node takes shards again");
+                self.site_input(ownership::Input::Undrain);
+            }
+            DrainOrder::Drain { stay } => {
+                let own = machine.epoch();
+                let able = |node: &&membership::NodeRow| {
+                    Some(node.epoch) != own && !node.draining && !node.lease_left.is_zero()
+                };
+                if machine.nodes().iter().find(able).is_none() {
+                    return Err(
+                        "no other node of the site would take the shards: what waits would not be sent; \
+                         start another node, or end this one with SIGTERM"
+                            .to_owned(),
+                    );
+                }
+                self.orders.stays = stay;
+                tracing::info!(stay, "this node gives its shards away");
+                self.site_input(ownership::Input::Drain);
+            }
+        }
+        Ok(())
+    }
+
+    /// The metrics of a node and of its database.
+    pub(in crate::driver) fn site_metrics(&self) -> Vec<Family> {
+        let mut all = Vec::new();
+        if let Some(machine) = self.member.as_ref().map(Membered::membership) {
+            let now = self.clock.now().mono;
+            all.extend([
+                gauge(
+                    "mta_site_lease_left_seconds",
+                    "What is left of the lease, as the node counts it; 0 without one",
+                    machine.lease_left(now).as_secs_f64(),
+                ),
+                gauge(
+                    "mta_site_shards",
+                    "Peers and mailboxes that this node has",
+                    count(machine.owned().count()),
+                ),
+                gauge(
+                    "mta_site_draining",
+                    "1 while the node gives its shards away, or has",
+                    f64::from(u8::from(machine.is_draining())),
+                ),
+                Family {
+                    name: "mta_site_commits_fenced",
+                    help: "Commits that the database refused, as another node had the shard or this one no lease",
+                    samples: vec![sample(None, Value::Counter(self.orders.fenced))],
+                },
+            ]);
+        }
+        all.extend(self.figures().map_or_else(Vec::new, |figures| of_database(&figures)));
+        all
+    }
+}
+
+/// Far below 2^53.
+fn count(count: usize) -> f64 {
+    u32::try_from(count).unwrap_or(u32::MAX).into()
+}
+
+fn sample(standby: Option<&str>, value: Value) -> Sample {
+    Sample { labels: standby.map(|name| ("standby", name.to_owned())).into_iter().collect(), value }
+}
+
+fn gauge(name: &'static str, help: &'static str, value: f64) -> Family {
+    Family { name, help, samples: vec![sample(None, Value::Gauge(value))] }
+}
+
+fn of_database(figures: &Figures) -> Vec<Family> {
+    let family = |gauge: site_view::Gauge| Family {
+        name: gauge.name,
+        help: gauge.help,
+        samples: gauge
+            .values
+            .iter()
+            .map(|(standby, value)| sample(standby.as_deref(), Value::Gauge(*value)))
+            .collect(),
+    };
+    figures.gauges().into_iter().map(family).collect()
+}

@@ -1,0 +1,24 @@
+//! A site of several nodes as an operator sees it.
+//!
+//! ```text
+//!   the database ──Surveyor──▶ Survey ──▶ SiteReport ──▶ text, JSON, exit code   (mta cluster status)
+//!                                 │
+//!                                 └────▶ Alarms ──▶ lines of the log, figures    (each node, by Watcher)
+//! ```
+//!
+//! What is shown is what the database knows: so it is the same at each node, and is shown without a daemon too.
+
+mod alarms;
+mod gauges;
+mod report;
+mod servers;
+mod text;
+mod watcher;
+mod words;
+
+pub use alarms::{Alarms, Level, Line, Observed};
+pub use gauges::Gauge;
+pub use report::{
+    Health, IfDied, NodeReport, Own, ServerReport, ShardReport, SiteReport, away, report,
+};
+pub use watcher::{Figures, StandbyFigures, Watcher};

@@ -1,0 +1,145 @@
+//! What a report comes to, in sentences.
+
+use crate::report::{IfDied, Own, SiteReport};
+use postgres_store::{ServerState, Survey};
+use std::time::Duration;
+
+/// Commits that wait for their standbys for longer are a trouble.
+pub(crate) const WAITING: Duration = Duration::from_secs(2);
+
+/// Names in a sentence, of many only the first.
+fn names(all: &[String]) -> String {
+    const MOST: usize = 5;
+    let shown = all.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    match all.len() {
+        more if more > MOST => format!("{shown} and {} more", more - MOST),
+        _ => shown,
+    }
+}
+
+/// What would happen if a node died.
+pub(crate) fn of_death(died: &IfDied) -> String {
+    let node = &died.node;
+    if died.taken.is_empty() && died.left.is_empty() {
+        return format!("If {node} died now: nothing would move, it has no shard");
+    }
+    let seconds = died.within_seconds;
+    let mut parts: Vec<String> = died
+        .taken
+        .iter()
+        .map(|(taker, shards)| {
+            format!("{taker} would have {} after about {seconds} s", names(shards))
+        })
+        .collect();
+    if !died.left.is_empty() {
+        parts.push(format!("nobody would take {}: no other node lives", names(&died.left)));
+    }
+    let wait = match died.queued {
+        0 => "nothing waits there now".to_owned(),
+        1 => "1 entry would wait until then".to_owned(),
+        count => format!("{count} entries would wait until then"),
+    };
+    parts.push(wait);
+    format!(
+        "If {node} died now: {}. Transfers in doubt are repeated: peers that know duplicates drop them",
+        parts.join("; ")
+    )
+}
+
+/// What is not as it is to be.
+pub(crate) fn troubles(
+    own: &Own,
+    survey: &Survey,
+    report: &SiteReport,
+    servers: usize,
+) -> Vec<String> {
+    let mut all = Vec::new();
+    of_nodes(own, report, &mut all);
+    of_shards(own, report, &mut all);
+    if survey.waiting > 0 && survey.waits >= WAITING {
+        let count = if survey.waiting == 1 {
+            "1 commit waits".to_owned()
+        } else {
+            format!("{} commits wait", survey.waiting)
+        };
+        all.push(format!(
+            "{count} for standbys, the first for {:.1} s: nothing is acknowledged until one has them",
+            survey.waits.as_secs_f64()
+        ));
+    }
+    // Without standbys by choice it is not a trouble.
+    let durability = survey.settings.durability();
+    let is_empty = survey.settings.synchronous_standby_names.trim().is_empty();
+    let (sound, warned) = (&survey.settings, &durability.warnings);
+    if !is_empty || servers > 1 || !sound.fsync || !sound.full_page_writes {
+        all.extend(warned.iter().map(|warning| format!("the database: {warning}")));
+    }
+    let gone = report.servers.iter().filter(|server| server.error.is_some());
+    all.extend(gone.filter_map(|server| {
+        let (address, why) = (server.address.as_ref()?, server.error.as_ref()?);
+        Some(format!("the server {address} does not answer: {why}"))
+    }));
+    all
+}
+
+fn of_nodes(own: &Own, report: &SiteReport, all: &mut Vec<String>) {
+    for node in &report.nodes {
+        let name = &node.name;
+        match node.state {
+            "dead" => all.push(format!(
+                "node {name} does not run since {}: start it, or `mta cluster forget {name}` if it has gone for good",
+                node.died.as_deref().unwrap_or("?")
+            )),
+            "lease_over" => all.push(format!("the lease of node {name} is over: it takes nothing")),
+            "draining" | "drained" => {
+                all.push(format!("node {name} is {}: it takes no shard", node.state));
+            }
+            _ => {}
+        }
+    }
+    let own_is_known = |name: &String| report.nodes.iter().any(|node| node.name == *name);
+    if let Some(name) = own.node.as_ref().filter(|name| !own_is_known(name)) {
+        all.push(format!("node {name} has not joined yet"));
+    }
+    let able = report.nodes.iter().filter(|node| node.state == "lives").count();
+    match able {
+        0 => all.push("no node takes shards: nothing is sent".to_owned()),
+        1 => all.push("one node takes shards: nobody would have them if it died".to_owned()),
+        _ => {}
+    }
+}
+
+fn of_shards(own: &Own, report: &SiteReport, all: &mut Vec<String>) {
+    let long = (own.lease * 2).as_secs_f64();
+    let is_free = |since: Option<f64>| since.is_none_or(|since| since > long);
+    let free = report.shards.iter().filter(|shard| {
+        // A mailbox for which nothing waits is nobody's until somebody binds.
+        shard.owner.is_none()
+            && is_free(shard.since_seconds)
+            && (shard.kind == "peer" || !shard.queued.is_empty())
+    });
+    let free: Vec<String> = free.map(|shard| shard.name.clone()).collect();
+    if !free.is_empty() {
+        all.push(format!("nobody has {} for more than two leases", names(&free)));
+    }
+}
+
+/// What is wrong while the database does not answer.
+pub(crate) fn of_away(why: &str, asked: &[ServerState]) -> Vec<String> {
+    let mut all = vec![why.to_owned()];
+    let standbys: Vec<&ServerState> = asked
+        .iter()
+        .filter(|server| server.answer.as_ref().is_ok_and(|answer| answer.is_standby))
+        .collect();
+    let has = |server: &&&ServerState| server.answer.as_ref().map_or(0, |answer| answer.has);
+    if let Some(most) = standbys.iter().max_by_key(has) {
+        all.push(format!(
+            "{} standbys answer, and no primary: if the primary is lost, promote the one that has most ({}) with \
+             promote.sh (docs/cluster.md)",
+            standbys.len(),
+            most.host
+        ));
+    }
+    all.push("until the database answers, no node takes or sends anything".to_owned());
+    all
+}
