@@ -129,8 +129,9 @@ impl Alarms {
             add(Level::Info, "standbys enough follow again: commits go on".to_owned());
         }
         self.stands_still = stands_still;
-        let waits = found.waiting > 0 && found.waits >= WAITING;
-        if waits && !self.waits && !stands_still {
+        // While the standbys are away that was the reason, and was reported.
+        let waits = !stands_still && found.waiting > 0 && found.waits >= WAITING;
+        if waits && !self.waits {
             let seconds = found.waits.as_secs_f64();
             add(
                 Level::Error,
