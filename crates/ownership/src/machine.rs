@@ -7,6 +7,7 @@ use base::{EntryId, Instant, PeerId};
 use bytes::Bytes;
 use engine::NextHop;
 use engine::journal::{Entry, QueueId};
+use engine::registered::{REGISTERED, Registration};
 use membership::rows::{Changes, Place, ShardPage};
 use membership::{Answer, Call, Fence, Membership, NodeEpoch, Settings};
 use node_api::api::Input as NodeInput;
@@ -45,7 +46,18 @@ pub enum Input {
     /// Something changed in the store, perhaps. Nothing named: it is the look from time to time.
     Changed(Changes),
     /// Entries of a shard were read, as [`Output::Read`] asked with this fence, or could not be.
-    Page(QueueId, Fence, Option<ShardPage>),
+    Page {
+        /// The shard.
+        shard: QueueId,
+        /// Of the ownership for which they were asked.
+        fence: Fence,
+        /// The value that was asked for with them, if it is there.
+        value: Option<Bytes>,
+        /// The entries; `None` if they, or the value, could not be read.
+        page: Option<ShardPage>,
+    },
+    /// What users have registered was read, as [`Output::ReadRegistrations`] asked: the name of a value, and the value.
+    Registered(String, Bytes),
     /// A value of the site was read, as [`Output::ReadValue`] asked.
     Value(&'static str, Bytes),
     /// It could not be read.
@@ -91,7 +103,12 @@ pub enum Output {
         fence: Fence,
         /// Those after this place.
         after: Place,
+        /// The name of a value that is to be read before them: what the user of the mailbox has registered.
+        value: Option<String>,
     },
+    /// What users have registered is to be read: the value of this name, or all whose names begin with [`REGISTERED`].
+    /// Each that is there comes as an [`Input::Registered`].
+    ReadRegistrations(Option<String>),
     /// A value of the site is to be read; answered by [`Input::Value`] if it is there, by [`Input::ValueUnread`] if
     /// that is not known.
     ReadValue(&'static str),
@@ -128,6 +145,8 @@ struct Shard {
     hop: NextHop,
     fence: Fence,
     reading: Reading,
+    /// Its entries were read once, and what the user of the mailbox has registered.
+    is_known: bool,
 }
 
 /// What a node of a site owns.
@@ -204,7 +223,14 @@ impl Ownership {
             Input::OfLease(answer) => self.member(now, membership::Input::OfLease(answer)),
             Input::Ended(answer) => self.member(now, membership::Input::Ended(answer)),
             Input::Changed(changes) => self.changed(now, &changes),
-            Input::Page(shard, fence, page) => self.page(now, shard, fence, page),
+            Input::Page { shard, fence, value, page } => {
+                self.page(now, (shard, fence), value, page);
+            }
+            Input::Registered(name, value) => {
+                if let Some(mailbox) = name.strip_prefix(REGISTERED) {
+                    self.registered(mailbox.to_owned(), value);
+                }
+            }
             Input::Value(name, value) => {
                 let known = SITE_VALUES.iter().find(|(known, _)| *known == name);
                 if let Some((_, input)) = known {
@@ -282,16 +308,25 @@ impl Ownership {
         let Some(hop) = hop(shard, &name) else { return self.noted(Notice::Nameless(shard)) };
         self.noted(Notice::Gained(name, fence));
         self.node(NodeInput::Shard(ShardChange::Gained(hop.clone())));
-        self.shards.insert(shard, Shard { hop, fence, reading: Reading::default() });
+        self.shards
+            .insert(shard, Shard { hop, fence, reading: Reading::default(), is_known: false });
         self.read(shard);
     }
 
     fn read(&mut self, shard: QueueId) {
-        if let Some(Shard { fence, reading, .. }) = self.shards.get_mut(&shard)
+        if let Some(Shard { hop, fence, reading, is_known }) = self.shards.get_mut(&shard)
             && let Some(after) = reading.changed()
         {
-            self.outputs.push_back(Output::Read { shard, fence: *fence, after });
+            let value = match hop {
+                NextHop::Mailbox(address) if !*is_known => Some(Registration::name(address)),
+                _ => None,
+            };
+            self.outputs.push_back(Output::Read { shard, fence: *fence, after, value });
         }
+    }
+
+    fn registered(&mut self, mailbox: String, value: Bytes) {
+        self.node(NodeInput::RecoveredRegistration { mailbox, value });
     }
 
     fn changed(&mut self, now: Instant, changes: &Changes) {
@@ -308,6 +343,12 @@ impl Ownership {
                 self.outputs.push_back(Output::ReadValue(name));
             }
         }
+        if changes.all {
+            self.outputs.push_back(Output::ReadRegistrations(None));
+        }
+        let registered = changes.values.iter().filter(|name| name.starts_with(REGISTERED));
+        let registered = registered.filter(|_| !changes.all).cloned();
+        self.outputs.extend(registered.map(|name| Output::ReadRegistrations(Some(name))));
         if changes.users || changes.all {
             self.outputs.push_back(Output::ReadUsers);
         }
@@ -316,12 +357,24 @@ impl Ownership {
         }
     }
 
-    fn page(&mut self, now: Instant, shard: QueueId, fence: Fence, page: Option<ShardPage>) {
+    fn page(
+        &mut self,
+        now: Instant,
+        (shard, fence): (QueueId, Fence),
+        value: Option<Bytes>,
+        page: Option<ShardPage>,
+    ) {
         // A page of an earlier ownership has what another owner has sent since.
         let owned = self.shards.get_mut(&shard).filter(|owned| owned.fence == fence);
-        let Some(Shard { reading, .. }) = owned else { return };
+        let Some(Shard { hop, reading, is_known, .. }) = owned else { return };
         let Some(page) = page else { return reading.failed() };
+        *is_known = true;
         let (entries, more) = reading.page(page);
+        if let (NextHop::Mailbox(address), Some(value)) = (hop, value) {
+            // Before what it decides on: the user may have registered it at another node.
+            let mailbox = address.clone();
+            self.registered(mailbox, value);
+        }
         if more {
             self.read(shard);
         }
@@ -380,11 +433,14 @@ impl Ownership {
 
     fn user(&mut self, now: Instant, token: Token, mailbox: String) {
         let shard = NextHop::Mailbox(mailbox.clone()).queue();
-        if self.membership.owns(shard) {
+        let is_ours = self.membership.owns(shard);
+        if is_ours && self.shards.get(&shard).is_some_and(|owned| owned.is_known) {
             return self.node(NodeInput::Verified { token, right: true });
         }
         self.users.wait(token, shard, now + MAILBOX_WAIT);
-        self.member(now, membership::Input::Wanted(shard, mailbox));
+        if !is_ours {
+            self.member(now, membership::Input::Wanted(shard, mailbox));
+        }
     }
 
     /// Serves users who waited. Those whose mailbox is elsewhere are refused by the node.

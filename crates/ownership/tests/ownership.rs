@@ -28,6 +28,9 @@ enum Wanted {
     Tick,
     Verified(u64),
     Read(QueueId, Fence),
+    Registered(String, Bytes),
+    Value(String),
+    Registrations,
     AfterBatches(QueueId, Fence),
 }
 
@@ -65,7 +68,15 @@ impl Played {
                 Output::Node(NodeInput::Verified { token, .. }) => {
                     wanted.push(Wanted::Verified(token.0));
                 }
-                Output::Read { shard, fence, .. } => wanted.push(Wanted::Read(shard, fence)),
+                Output::Node(NodeInput::RecoveredRegistration { mailbox, value }) => {
+                    wanted.push(Wanted::Registered(mailbox, value));
+                }
+                Output::Read { shard, fence, value, .. } => {
+                    wanted.extend(value.map(Wanted::Value));
+                    wanted.push(Wanted::Read(shard, fence));
+                }
+                Output::ReadRegistrations(Some(name)) => wanted.push(Wanted::Value(name)),
+                Output::ReadRegistrations(None) => wanted.push(Wanted::Registrations),
                 Output::AfterBatches(shard, fence) => {
                     wanted.push(Wanted::AfterBatches(shard, fence));
                 }
@@ -110,6 +121,10 @@ fn page(ids: &[u64]) -> ShardPage {
     ShardPage { entries: ids.iter().map(entry).collect(), ..ShardPage::default() }
 }
 
+fn page_of(shard: QueueId, fence: Fence, ids: &[u64]) -> Input {
+    Input::Page { shard, fence, value: None, page: Some(page(ids)) }
+}
+
 #[test]
 fn the_node_begins_with_nothing_and_gets_a_shard_with_its_entries() {
     let mut played = Played::new();
@@ -122,14 +137,14 @@ fn the_node_begins_with_nothing_and_gets_a_shard_with_its_entries() {
     ];
     assert_eq!(played.wanted(), gained);
     let entries = [Wanted::Recovered(1), Wanted::Recovered(2), Wanted::Tick];
-    assert_eq!(played.give(Input::Page(WEST, fence, Some(page(&[1, 2])))), entries);
+    assert_eq!(played.give(page_of(WEST, fence, &[1, 2])), entries);
     // Its own: it knows it already.
     played.give(Input::Committing(Token(7), vec![EntryChange::Put(WEST, EntryId(3))]));
     played.give(Input::Committed(Token(7), BatchEnd::Durable));
     let changes = Changes { shards: vec![WEST], ..Changes::default() };
     assert_eq!(played.give(Input::Changed(changes)), [Wanted::Read(WEST, fence)]);
     let entries = [Wanted::Recovered(4), Wanted::Tick];
-    assert_eq!(played.give(Input::Page(WEST, fence, Some(page(&[2, 3, 4])))), entries);
+    assert_eq!(played.give(page_of(WEST, fence, &[2, 3, 4])), entries);
 }
 
 /// A process that was stopped for longer than its lease: what has come meanwhile is not acted on.
@@ -139,7 +154,7 @@ fn a_lease_that_is_over_is_noticed_before_a_page_is_taken() {
     played.wanted();
     played.after(LEASE);
     let lost = [Wanted::Shard(ShardChange::Lease(false)), Wanted::Shard(ShardChange::Lost(west()))];
-    assert_eq!(played.give(Input::Page(WEST, Fence(10_000), Some(page(&[1])))), lost);
+    assert_eq!(played.give(page_of(WEST, Fence(10_000), &[1])), lost);
 }
 
 /// The shard was another node's in between, which may have sent what the page has.
@@ -151,9 +166,9 @@ fn a_page_of_an_earlier_ownership_is_not_taken() {
     let again = played.give(Input::OfLease(Answer::Renewed(Renewal::Dead)));
     let fence = Fence(10_004);
     assert_eq!(again.last(), Some(&Wanted::Read(WEST, fence)), "{again:?}");
-    assert_eq!(played.give(Input::Page(WEST, Fence(10_000), Some(page(&[1])))), []);
+    assert_eq!(played.give(page_of(WEST, Fence(10_000), &[1])), []);
     let entries = [Wanted::Recovered(2), Wanted::Tick];
-    assert_eq!(played.give(Input::Page(WEST, fence, Some(page(&[2])))), entries);
+    assert_eq!(played.give(page_of(WEST, fence, &[2])), entries);
 }
 
 #[test]
@@ -164,7 +179,7 @@ fn a_shard_is_left_once_the_batches_before_have_ended() {
     let left = played.give(Input::ShardLeft { shard: west(), stays: false });
     assert_eq!(left, [Wanted::AfterBatches(WEST, fence)]);
     played.give(Input::BatchesEnded(WEST, fence));
-    assert_eq!(played.give(Input::Page(WEST, fence, Some(page(&[1])))), []);
+    assert_eq!(played.give(page_of(WEST, fence, &[1])), []);
 }
 
 #[test]
@@ -204,12 +219,12 @@ fn what_a_batch_did_not_remove_is_read_again() {
     let mut played = Played::new();
     played.wanted();
     let fence = Fence(10_000);
-    played.give(Input::Page(WEST, fence, Some(page(&[1, 2]))));
+    played.give(page_of(WEST, fence, &[1, 2]));
     played.give(Input::Committing(Token(7), vec![EntryChange::Delete(EntryId(1))]));
     let wanted = played.give(Input::Committed(Token(7), BatchEnd::NotDone));
     assert_eq!(wanted, [Wanted::Read(WEST, fence)]);
     let entries = [Wanted::Recovered(1), Wanted::Tick];
-    assert_eq!(played.give(Input::Page(WEST, fence, Some(page(&[1, 2])))), entries);
+    assert_eq!(played.give(page_of(WEST, fence, &[1, 2])), entries);
 }
 
 #[test]
@@ -226,4 +241,47 @@ fn a_value_that_could_not_be_read_is_read_again() {
     let name = node_api::api::lists::LISTS;
     played.machine.handle(played.now, Input::ValueUnread(name));
     assert_eq!(reads(&mut played, Vec::new()), 1);
+}
+
+/// A user registers at one node, and then binds to another one: what he registered holds there before he is served.
+#[test]
+fn what_a_user_registered_elsewhere_is_known_before_he_is_served() {
+    let mut played = Played::new();
+    played.wanted();
+    let address = "/c=it/admd=net/s=ops";
+    let shard = NextHop::Mailbox(address.to_owned()).queue();
+    let fence = Fence(10_000);
+    let bind = |token| Input::User { token: Token(token), mailbox: address.to_owned() };
+    let gained = Wanted::Shard(ShardChange::Gained(NextHop::Mailbox(address.to_owned())));
+    let registered = Wanted::Value(format!("registered/{address}"));
+    let wanted = played.give(bind(5));
+    let expected = [gained, registered, Wanted::Read(shard, fence)];
+    assert!(wanted.ends_with(&expected), "{wanted:?}");
+    // It is owned, and not known yet.
+    assert_eq!(played.give(bind(6)), []);
+    let value = Bytes::from_static(b"registered");
+    let is_known = Wanted::Registered(address.to_owned(), value.clone());
+    let page = Input::Page { shard, fence, value: Some(value), page: Some(page(&[1])) };
+    let served =
+        [is_known, Wanted::Recovered(1), Wanted::Tick, Wanted::Verified(5), Wanted::Verified(6)];
+    assert_eq!(played.give(page), served);
+    assert_eq!(played.give(bind(7)), [Wanted::Verified(7)]);
+    // A later look reads the entries alone.
+    let changes = Changes { shards: vec![shard], ..Changes::default() };
+    assert_eq!(played.give(Input::Changed(changes)), [Wanted::Read(shard, fence)]);
+}
+
+/// Any node takes what comes for a user, and looks at what he registered.
+#[test]
+fn every_node_takes_what_users_register() {
+    let mut played = Played::new();
+    played.wanted();
+    let name = "registered//c=it/s=ops";
+    let changes = Changes { values: vec![name.to_owned()], ..Changes::default() };
+    assert_eq!(played.give(Input::Changed(changes)), [Wanted::Value(name.to_owned())]);
+    let value = Bytes::from_static(b"registered");
+    let taken = Wanted::Registered("/c=it/s=ops".to_owned(), value.clone());
+    assert_eq!(played.give(Input::Registered(name.to_owned(), value)), [taken]);
+    let all = Changes { all: true, ..Changes::default() };
+    assert!(played.give(Input::Changed(all)).contains(&Wanted::Registrations));
 }

@@ -437,6 +437,27 @@ pub fn for_each_value(
     }
 }
 
+/// The named values whose names begin so, in the order of [`QueueStore::values`].
+///
+/// # Errors
+/// Those of [`QueueStore::values`] and [`QueueStore::meta`].
+pub fn values_below(
+    store: &dyn QueueStore,
+    prefix: &str,
+) -> Result<Vec<(String, Bytes)>, StoreError> {
+    let whole = store.meta(prefix)?.map(|value| (prefix.to_owned(), value));
+    let mut values: Vec<_> = whole.into_iter().collect();
+    loop {
+        let after = values.last().map_or(prefix, |(name, _)| name);
+        let mut page = store.values(Some(after), PAGE)?;
+        page.retain(|(name, _)| name.starts_with(prefix));
+        if page.is_empty() {
+            return Ok(values);
+        }
+        values.append(&mut page);
+    }
+}
+
 /// Entries or bodies per page.
 const PAGE: usize = 1024;
 

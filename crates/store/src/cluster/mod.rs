@@ -10,6 +10,8 @@
 //! takes over first has the store write that the node is dead, which waits for commits of that node that have begun;
 //! from then on its lease cannot be renewed, and each of its commits ends with [`StoreError::NoLease`].
 
+pub mod reads;
+
 use crate::error::StoreError;
 use crate::queue::BatchId;
 use engine::journal::QueueId;

@@ -6,16 +6,18 @@ use crate::driver::inbox::Inbox;
 use base::Precedence;
 use bytes::Bytes;
 use engine::journal::QueueId;
+use engine::registered::REGISTERED;
 use engine::{NextHop, Record};
 use membership::{Answer, Call};
 use node::mailbox;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
-use store::cluster::{Acquired, Changes, Cluster, Fence, NodeEpoch, Place, ShardPage};
-use store::{BatchId, StoreError};
+use store::cluster::reads::{self, Found, Wanted};
+use store::cluster::{Acquired, Changes, Cluster, Fence, NodeEpoch, Place};
+use store::{BatchId, QueueStore, StoreError};
 
 /// What a thread answers.
 pub(crate) enum ClusterAnswer {
@@ -25,8 +27,8 @@ pub(crate) enum ClusterAnswer {
     Ended(Answer),
     /// Something changed in the store.
     Changed(Changes),
-    /// Entries of a shard were read.
-    Page(QueueId, Fence, Result<ShardPage, StoreError>),
+    /// Entries of a shard, or what a user has registered, were read.
+    Found(Found),
     /// A value that all nodes share was read.
     Value(&'static str, Result<Option<Bytes>, StoreError>),
     /// All batches before the node left this shard have ended.
@@ -40,7 +42,7 @@ pub(super) type NumberedCall = (Call, BatchId);
 pub(super) struct Calls {
     lease: Sender<NumberedCall>,
     other: Sender<NumberedCall>,
-    pages: Sender<(QueueId, Fence, Place)>,
+    reads: Sender<Wanted>,
     ending: Arc<AtomicBool>,
 }
 
@@ -59,14 +61,12 @@ pub(super) struct Names {
 
 /// The longest wait for changes: then everything is looked at.
 const WATCH: Duration = Duration::from_secs(2);
-/// Entries in a page of a shard.
-const PAGE: usize = 1024;
 /// Pause after a failed call for changes.
 const PAUSE: Duration = Duration::from_millis(500);
 
 impl Calls {
     pub(super) fn start(
-        cluster: &Arc<dyn Cluster>,
+        (cluster, store): (&Arc<dyn Cluster>, &Arc<dyn QueueStore>),
         answers: &Arc<Inbox>,
         names: &Names,
     ) -> std::io::Result<Calls> {
@@ -91,16 +91,18 @@ impl Calls {
         };
         let lease = caller("lease", ClusterAnswer::OfLease)?;
         let other = caller("cluster calls", ClusterAnswer::Ended)?;
-        let (pages, todo) = channel();
-        let (reader, answer) = (Arc::clone(cluster), give(answers));
-        thread::Builder::new()
-            .name("shard reader".to_owned())
-            .spawn(move || read_pages(&*reader, &todo, answer))?;
+        let (reads, todo) = channel();
+        let (reader, answer) = ((Arc::clone(cluster), Arc::clone(store)), give(answers));
+        thread::Builder::new().name("shard reader".to_owned()).spawn(move || {
+            reads::serve(&*reader.0, &*reader.1, &todo, |found| {
+                answer(ClusterAnswer::Found(found));
+            });
+        })?;
         let (watcher, answer, ends) = (Arc::clone(cluster), give(answers), Arc::clone(&ending));
         thread::Builder::new()
             .name("watch".to_owned())
             .spawn(move || watch(&*watcher, &ends, answer))?;
-        Ok(Calls { lease, other, pages, ending })
+        Ok(Calls { lease, other, reads, ending })
     }
 
     /// Makes a call; the inbox gets its answer.
@@ -110,19 +112,19 @@ impl Calls {
         let _ = lane.send((call, last));
     }
 
-    /// Reads entries of a shard.
-    pub(super) fn read(&self, shard: QueueId, fence: Fence, after: Place) {
-        let _ = self.pages.send((shard, fence, after));
+    /// Reads entries of a shard, and the value of this name before them.
+    pub(super) fn read(
+        &self,
+        (shard, fence): (QueueId, Fence),
+        after: Place,
+        value: Option<String>,
+    ) {
+        let _ = self.reads.send(Wanted::Page(shard, fence, after, value));
     }
-}
 
-fn read_pages(
-    cluster: &dyn Cluster,
-    todo: &Receiver<(QueueId, Fence, Place)>,
-    answer: impl Fn(ClusterAnswer),
-) {
-    for (shard, fence, after) in todo {
-        answer(ClusterAnswer::Page(shard, fence, cluster.shard_entries(shard, after, PAGE)));
+    /// Reads what a user has registered, by the name of the value, or what all have.
+    pub(super) fn read_registrations(&self, name: Option<String>) {
+        let _ = self.reads.send(Wanted::Values(name.unwrap_or_else(|| REGISTERED.to_owned())));
     }
 }
 

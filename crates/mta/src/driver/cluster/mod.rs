@@ -18,8 +18,9 @@ use node::Token;
 use ownership::{Notice, Output, Ownership, changes_of};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::Committed;
+use store::cluster::reads::Found;
 use store::cluster::{Cluster, Fence, NodeEpoch};
+use store::{Committed, QueueStore};
 
 /// This node of its site.
 pub(super) struct Membered {
@@ -32,6 +33,7 @@ pub(super) struct Membered {
 #[derive(Clone, Debug)]
 pub(crate) struct Joined {
     pub(crate) cluster: Arc<dyn Cluster>,
+    pub(crate) store: Arc<dyn QueueStore>,
     pub(crate) node: ClusterNode,
     pub(crate) epoch: NodeEpoch,
 }
@@ -44,11 +46,11 @@ impl Membered {
         answers: &Arc<Inbox>,
         asked: Instant,
     ) -> Result<Membered, DriverError> {
-        let Joined { cluster, node, epoch } = joined;
+        let Joined { cluster, store, node, epoch } = joined;
         let settings = Settings { name: node.name.clone(), lease: node.lease, peers };
         let machine = Ownership::joined(settings, asked, *epoch);
         let names = Names { node: node.name.clone(), lease: node.lease };
-        let calls = Calls::start(cluster, answers, &names)
+        let calls = Calls::start((cluster, store), answers, &names)
             .map_err(|e| DriverError::Broken(format!("cannot start a thread: {e}")))?;
         Ok(Membered { machine, cluster: Arc::clone(cluster), calls })
     }
@@ -141,7 +143,10 @@ impl Driver {
         let Some(member) = &mut self.member else { return };
         match output {
             Output::Call(call) => member.calls.make(call, last),
-            Output::Read { shard, fence, after } => member.calls.read(shard, fence, after),
+            Output::Read { shard, fence, after, value } => {
+                member.calls.read((shard, fence), after, value);
+            }
+            Output::ReadRegistrations(name) => member.calls.read_registrations(name),
             Output::ReadUsers => self.reload_users(None),
             Output::ReadValue(name) => self.disk.read_value(name),
             Output::AfterBatches(shard, fence) => self.after_batches(shard, fence),
@@ -161,11 +166,13 @@ impl Driver {
             ClusterAnswer::OfLease(answer) => Input::OfLease(answer),
             ClusterAnswer::Ended(answer) => Input::Ended(answer),
             ClusterAnswer::Changed(changes) => Input::Changed(changes),
-            ClusterAnswer::Page(shard, fence, page) => {
-                if let Err(error) = &page {
+            ClusterAnswer::Found(Found::Value(name, value)) => Input::Registered(name, value),
+            ClusterAnswer::Found(Found::Page(shard, fence, read)) => {
+                if let Err(error) = &read {
                     tracing::warn!(%error, "the entries of a shard cannot be read");
                 }
-                Input::Page(shard, fence, page.ok())
+                let (value, page) = read.map_or((None, None), |(value, page)| (value, Some(page)));
+                Input::Page { shard, fence, value, page }
             }
             ClusterAnswer::Value(_, Ok(None)) => return,
             ClusterAnswer::Value(name, Ok(Some(value))) => Input::Value(name, value),

@@ -290,6 +290,7 @@ fn open_database(database: &Postgres) -> Result<OpenStore, DriverError> {
             tracing::info!(node = node.name, %epoch, "joined the site");
             Some(Joined {
                 cluster: Arc::clone(&store) as Arc<dyn Cluster>,
+                store: Arc::clone(&store) as Arc<dyn QueueStore>,
                 node: node.clone(),
                 epoch,
             })
