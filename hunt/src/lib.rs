@@ -25,6 +25,7 @@ mod outcome;
 mod play;
 mod remote;
 mod shrink;
+pub mod site;
 mod story;
 mod world;
 

@@ -35,7 +35,7 @@ mod wire;
 pub use bench::Bench;
 pub use events::Events;
 pub use network::{
-    Death, Delivered, Durable, End, Network, Opened, Reader, Row, Seen, Site, Strike, User,
+    Death, Delivered, Durable, End, Follow, Network, Opened, Reader, Row, Seen, Site, Strike, User,
 };
 pub use pair::Pair;
 pub use sites::{

@@ -193,6 +193,30 @@ impl Database {
         }
     }
 
+    /// Whether a commit of this node is taken, for its lease.
+    #[must_use]
+    pub fn holds_lease(&self, now: Instant, own: NodeEpoch) -> bool {
+        self.is_alive(now, own) || self.mutant == Some(Mutant::LeaseNotChecked)
+    }
+
+    /// Whether a commit of this node may change entries of this shard under this fence.
+    #[must_use]
+    pub fn may_change(&self, own: NodeEpoch, shard: QueueId, fence: Fence) -> bool {
+        self.owner(shard) == Some((own, fence)) || self.mutant == Some(Mutant::FenceNotChecked)
+    }
+
+    /// Who owns a shard, and its fence.
+    #[must_use]
+    pub fn owner(&self, shard: QueueId) -> Option<(NodeEpoch, Fence)> {
+        let shard = self.shards.get(&shard)?;
+        shard.owner.map(|owner| (owner, Fence(shard.fence)))
+    }
+
+    /// There is such a shard: somebody puts an entry into it.
+    pub fn know(&mut self, shard: QueueId) {
+        self.shards.entry(shard).or_default();
+    }
+
     /// The nodes that are not dead.
     #[must_use]
     pub fn nodes(&self, now: Instant) -> Vec<NodeRow> {

@@ -3,7 +3,7 @@
 use base::EntryId;
 use engine::journal::{Batch, Op, QueueId};
 use node_api::ids::Token;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a batch does to an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,15 @@ impl Batches {
         if !changes.is_empty() {
             self.0.insert(token, changes);
         }
+    }
+
+    /// The entries that are being put.
+    pub(crate) fn puts(&self) -> BTreeSet<EntryId> {
+        let put = |change: &EntryChange| match change {
+            EntryChange::Put(_, id) => Some(*id),
+            EntryChange::Delete(_) => None,
+        };
+        self.0.values().flatten().filter_map(put).collect()
     }
 
     /// A batch has ended. Gives what it was to do.

@@ -369,7 +369,7 @@ impl Ownership {
         let Some(Shard { hop, reading, is_known, .. }) = owned else { return };
         let Some(page) = page else { return reading.failed() };
         *is_known = true;
-        let (entries, more) = reading.page(page);
+        let (entries, more) = reading.page(page, &self.batches.puts());
         if let (NextHop::Mailbox(address), Some(value)) = (hop, value) {
             // Before what it decides on: the user may have registered it at another node.
             let mailbox = address.clone();
@@ -398,7 +398,12 @@ impl Ownership {
                         owned.reading.put(id);
                     }
                 }
-                EntryChange::Put(..) => {}
+                EntryChange::Put(shard, id) => {
+                    let owned = self.shards.get_mut(&shard);
+                    if owned.is_some_and(|owned| owned.reading.not_put(id)) {
+                        self.read(shard);
+                    }
+                }
                 EntryChange::Delete(id) if end == BatchEnd::Durable => {
                     self.shards.values_mut().for_each(|owned| owned.reading.delete(id));
                 }

@@ -24,6 +24,8 @@ pub struct Reading {
     from_start: bool,
     /// Deleted durably while a page was being read, which may have them.
     deleted: Vec<EntryId>,
+    /// Read, but put there by this node itself, in a batch whose end it does not know yet.
+    withheld: BTreeSet<EntryId>,
 }
 
 impl Reading {
@@ -39,7 +41,17 @@ impl Reading {
 
     /// The node has put this entry there, durably.
     pub fn put(&mut self, id: EntryId) {
+        self.withheld.remove(&id);
         self.known.insert(id);
+    }
+
+    /// The node was to put this entry there, and did not. Gives whether a page had it: then all are read again.
+    pub fn not_put(&mut self, id: EntryId) -> bool {
+        let was_read = self.withheld.remove(&id);
+        if was_read {
+            self.start_again();
+        }
+        was_read
     }
 
     /// The node has deleted this entry, durably.
@@ -56,19 +68,33 @@ impl Reading {
         if !self.known.remove(&id) {
             return false;
         }
+        self.start_again();
+        true
+    }
+
+    fn start_again(&mut self) {
         if self.is_read {
             self.from_start = true;
         } else {
             self.place = Place::default();
         }
-        true
     }
 
-    /// A page was read. Gives what the node does not have of it, and whether another page is to be read.
-    pub fn page(&mut self, page: ShardPage) -> (Vec<Entry>, bool) {
+    /// A page was read. Gives what the node does not have of it, and whether another page is to be read. The node is
+    /// putting the entries `coming` itself: the answers to its commits bring them.
+    pub fn page(&mut self, page: ShardPage, coming: &BTreeSet<EntryId>) -> (Vec<Entry>, bool) {
         self.is_read = false;
         let mut entries = page.entries;
-        entries.retain(|entry| self.known.insert(entry.id));
+        entries.retain(|entry| {
+            let is_new = !self.known.contains(&entry.id);
+            match is_new && coming.contains(&entry.id) {
+                true => {
+                    self.withheld.insert(entry.id);
+                    false
+                }
+                false => self.known.insert(entry.id),
+            }
+        });
         for id in std::mem::take(&mut self.deleted) {
             self.known.remove(&id);
         }
@@ -113,7 +139,7 @@ mod tests {
     }
 
     fn ids(reading: &mut Reading, found: &[u64]) -> Vec<u64> {
-        let (entries, _) = reading.page(page(found));
+        let (entries, _) = reading.page(page(found), &BTreeSet::new());
         entries.into_iter().map(|entry| entry.id.0).collect()
     }
 
@@ -138,6 +164,22 @@ mod tests {
         assert!(reading.known.is_empty());
     }
 
+    /// The answer to the commit is late: a page has the entry before.
+    #[test]
+    fn what_the_node_is_putting_there_comes_with_the_answer_alone() {
+        let coming = [EntryId(1), EntryId(2)].into();
+        let mut reading = Reading::default();
+        assert!(reading.changed().is_some());
+        reading.place.horizon = 9;
+        let (entries, _) = reading.page(page(&[1, 2, 3]), &coming);
+        assert_eq!(entries.iter().map(|entry| entry.id.0).collect::<Vec<_>>(), [3]);
+        reading.put(EntryId(1));
+        assert!(reading.not_put(EntryId(2)), "another owner has changed it since");
+        assert_eq!(reading.changed(), Some(Place::default()));
+        assert_eq!(ids(&mut reading, &[1, 2, 3]), [2]);
+        assert!(!reading.not_put(EntryId(4)));
+    }
+
     #[test]
     fn what_could_not_be_deleted_is_read_again() {
         let mut reading = Reading::default();
@@ -149,7 +191,7 @@ mod tests {
         // The page was asked for before.
         assert!(reading.forget(EntryId(2)));
         let next = Place { horizon: 9, last: 0 };
-        reading.page(ShardPage { next, ..page(&[]) });
+        reading.page(ShardPage { next, ..page(&[]) }, &BTreeSet::new());
         assert_eq!(reading.changed(), Some(Place::default()));
         assert_eq!(ids(&mut reading, &[1, 2, 3]), [1, 2, 3]);
     }
@@ -158,8 +200,8 @@ mod tests {
     fn what_changes_while_a_page_is_read_is_read_after_it() {
         let mut reading = Reading::default();
         assert!(reading.changed().is_some() && reading.changed().is_none());
-        assert!(reading.page(page(&[])).1, "another page");
+        assert!(reading.page(page(&[]), &BTreeSet::new()).1, "another page");
         assert!(reading.changed().is_some());
-        assert!(!reading.page(page(&[])).1);
+        assert!(!reading.page(page(&[]), &BTreeSet::new()).1);
     }
 }

@@ -62,6 +62,19 @@ impl<S: Durable> Network<S> {
         self.start(site);
     }
 
+    /// A process dies, and is started again after so long.
+    pub fn crash_for(&mut self, site: usize, time: Duration) {
+        self.kill(site, Death::Process, 0, true);
+        self.sites[site].sleeps_until = self.now;
+        self.later(time, Happening::Start(site, self.sites[site].epoch));
+    }
+
+    /// A process that is to stop in order has stopped: it is started again after so long.
+    pub fn close_for(&mut self, site: usize, time: Duration) {
+        self.sites[site].store.close();
+        self.crash_for(site, time);
+    }
+
     fn kill(&mut self, site: usize, death: Death, made: usize, stays_down: bool) {
         let s = &mut self.sites[site];
         s.store.die(death, made, &mut self.rng);

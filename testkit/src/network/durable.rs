@@ -3,7 +3,7 @@
 use super::Death;
 use crate::store::{Delays, FaultyStore, Reply};
 use base::rng::Rng;
-use base::{EntryId, Now};
+use base::{EntryId, Instant, Now};
 use node::{Input, Output};
 use std::time::Duration;
 
@@ -16,6 +16,15 @@ pub struct Opened {
     pub first: Option<EntryId>,
     /// What its node is handed first.
     pub inputs: Vec<Input>,
+}
+
+/// What a store wants after it was handed something.
+#[derive(Debug)]
+pub enum Follow {
+    /// The node gets an input.
+    Node(Input),
+    /// The store is called with this number after so long.
+    Later(Duration, u64),
 }
 
 /// A store in virtual time.
@@ -78,6 +87,28 @@ pub trait Durable {
 
     /// The process ends in order.
     fn close(&mut self) {}
+
+    /// Before the node gets an input at this time.
+    fn before(&mut self, _now: Now, _rng: &mut Rng) {}
+
+    /// What follows from the last calls, one thing after the other.
+    fn follow(&mut self) -> Option<Follow> {
+        None
+    }
+
+    /// When [`Durable::before`] has something to do, by the clock of the site.
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    /// What [`Follow::Later`] asked for is due, also if its process has died meanwhile. `real` is the time by no
+    /// site's clock.
+    fn happen(&mut self, _real: Instant, _now: Now, _number: u64, _rng: &mut Rng) {}
+
+    /// Whether that waits for a process that hangs; otherwise it happens elsewhere.
+    fn is_for_process(&self, _number: u64) -> bool {
+        true
+    }
 }
 
 impl Durable for FaultyStore {

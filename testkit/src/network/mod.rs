@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::time::Duration;
 
 pub use crash::{Death, Strike};
-pub use durable::{Durable, Opened};
+pub use durable::{Durable, Follow, Opened};
 pub use reader::{Reader, Row, Seen};
 pub use site::Site;
 pub use user::{Delivered, User};
@@ -49,6 +49,8 @@ enum Happening {
     Commit(usize, u32),
     /// A process is started.
     Start(usize, u32),
+    /// What the store of a site asked for is due.
+    Store(usize, u64),
     /// The next part of the queue is read.
     Part(usize, u32),
     /// The edge looks at the room on the disk.
@@ -103,6 +105,8 @@ pub struct Network<S = FaultyStore> {
     pub sees_marks: bool,
     /// Pairs of sites, the lower number first, between which a router removes the marks.
     pub bleached: BTreeSet<(usize, usize)>,
+    /// Sites that are nodes of one: who calls the first of them gets one of all.
+    pub nodes: BTreeMap<usize, Vec<usize>>,
     setup: Setup,
     queue: BinaryHeap<Reverse<(Instant, u64)>>,
     happenings: BTreeMap<u64, Happening>,
@@ -208,6 +212,7 @@ impl<S: Durable> Network<S> {
             lines: None,
             sees_marks: false,
             bleached: BTreeSet::new(),
+            nodes: BTreeMap::new(),
             setup,
             queue: BinaryHeap::new(),
             happenings: BTreeMap::new(),
@@ -239,7 +244,10 @@ impl<S: Durable> Network<S> {
     /// The time on both clocks of a site.
     pub fn clock_at(&self, site: usize) -> Now {
         let Now { mono, utc } = self.clock();
-        Now { mono, utc: Utc(utc.0.saturating_add_signed(self.sites[site].clock_set)) }
+        let s = &self.sites[site];
+        let local = s.local(mono);
+        let utc = Utc((utc.0 + local.0 - mono.0).saturating_add_signed(s.clock_set));
+        Now { mono: local, utc }
     }
 
     fn later(&mut self, delay: Duration, happening: Happening) {
@@ -257,6 +265,41 @@ impl<S: Durable> Network<S> {
         if self.sites[site].is_down {
             return;
         }
+        if let Some(at) = self.sleeps(site) {
+            return self.at(at, Happening::Input(site, self.sites[site].epoch, input));
+        }
+        self.before(site);
+        self.step(site, input);
+        self.follow(site);
+    }
+
+    /// When a process that is stopped continues.
+    fn sleeps(&self, site: usize) -> Option<Instant> {
+        Some(self.sites[site].sleeps_until).filter(|until| *until > self.now)
+    }
+
+    /// What comes before an input.
+    fn before(&mut self, site: usize) {
+        let now = self.clock_at(site);
+        self.sites[site].store.before(now, &mut self.rng);
+        self.follow(site);
+    }
+
+    /// Does what the store wants.
+    fn follow(&mut self, site: usize) {
+        while let Some(follow) = self.sites[site].store.follow() {
+            match follow {
+                Follow::Node(input) if !self.sites[site].is_down => self.step(site, input),
+                Follow::Node(_) => {}
+                Follow::Later(delay, number) => self.later(delay, Happening::Store(site, number)),
+            }
+        }
+        if self.sites[site].store.deadline().is_some() {
+            self.wake(site);
+        }
+    }
+
+    fn step(&mut self, site: usize, input: Input) {
         let now = self.clock_at(site);
         if let Some(tape) = &mut self.sites[site].tape {
             tape.input(now, &input);
@@ -280,7 +323,17 @@ impl<S: Durable> Network<S> {
         if let Some(tape) = &mut self.sites[site].tape {
             tape.step_ended();
         }
-        if let Some(at) = self.sites[site].node.deadline() {
+        self.wake(site);
+    }
+
+    fn deadline(&self, site: usize) -> Option<Instant> {
+        let s = &self.sites[site];
+        [s.node.deadline(), s.store.deadline()].into_iter().flatten().min()
+    }
+
+    fn wake(&mut self, site: usize) {
+        if let Some(at) = self.deadline(site) {
+            let at = self.sites[site].real(at);
             self.at(at.max(self.now + Duration::from_micros(1)), Happening::Tick(site));
         }
     }
@@ -387,10 +440,11 @@ impl<S: Durable> Network<S> {
     }
 
     /// The site that a channel leads to, and its listener for the channel of that name.
-    fn listener_for(&self, site: usize, channel: ChannelId) -> Option<(usize, ListenerId)> {
+    fn listener_for(&mut self, site: usize, channel: ChannelId) -> Option<(usize, ListenerId)> {
+        let called = sites::site_of(&self.sites[site].config.peer(channel.peer)?.mta);
+        let there = self.node_of(called);
         let own = &self.sites[site].config;
         let name = &own.channel(channel)?.1.name;
-        let there = sites::site_of(&own.peer(channel.peer)?.mta);
         let other = &self.sites[there].config;
         let found = other.listeners.iter().find(|listener| match listener.service {
             ListenerService::P1 { peer, channel: index } => {
@@ -402,6 +456,12 @@ impl<S: Durable> Network<S> {
             ListenerService::P3 { .. } | ListenerService::P7 { .. } => false,
         });
         found.map(|listener| (there, listener.id))
+    }
+
+    /// Which node of a site is called.
+    fn node_of(&mut self, site: usize) -> usize {
+        let Some(nodes) = self.nodes.get(&site) else { return site };
+        nodes[self.rng.below(nodes.len() as u64) as usize]
     }
 
     fn connect(&mut self, site: usize, association: AssociationId, id: ChannelId) {
@@ -435,6 +495,10 @@ impl<S: Durable> Network<S> {
         if self.sites[site].is_down {
             return self.lose(id);
         }
+        if let Some(at) = self.sleeps(site) {
+            return self.at(at, Happening::Connected(id, site, listener));
+        }
+        self.before(site);
         let (now, remote) = (self.clock_at(site), "192.0.2.1".parse().expect("an address"));
         let s = &mut self.sites[site];
         let (there, events) = edge::accept(&mut s.node, s.tape.as_mut(), now, listener, remote);
@@ -529,9 +593,11 @@ impl<S: Durable> Network<S> {
                     self.look(site, epoch);
                 }
             }
+            Happening::Store(site, number) => self.store_happens(site, number),
             Happening::Tick(site) => {
                 let s = &self.sites[site];
-                if !s.is_down && s.node.deadline().is_some_and(|at| at <= self.now) {
+                let local = s.local(self.now);
+                if !s.is_down && self.deadline(site).is_some_and(|at| at <= local) {
                     self.feed(site, Input::Tick);
                 }
             }
@@ -541,6 +607,16 @@ impl<S: Durable> Network<S> {
                 self.connected(connection, site, listener);
             }
         }
+    }
+
+    fn store_happens(&mut self, site: usize, number: u64) {
+        let its = self.sites[site].store.is_for_process(number);
+        if let Some(at) = self.sleeps(site).filter(|_| its) {
+            return self.at(at, Happening::Store(site, number));
+        }
+        let (real, now) = (self.now, self.clock_at(site));
+        self.sites[site].store.happen(real, now, number, &mut self.rng);
+        self.follow(site);
     }
 
     /// How many channels join the first two sites.

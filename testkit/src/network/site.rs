@@ -45,6 +45,10 @@ pub struct Site<S = FaultyStore> {
     pub distrusts: bool,
     /// Whether its process hangs: octets of peers are lost.
     pub frozen: bool,
+    /// Its process is stopped, and gets what comes when it continues.
+    pub sleeps_until: Instant,
+    /// Both its clocks gain so many microseconds in a second.
+    pub gains: i64,
     /// Its wall clock is ahead by so many microseconds.
     pub clock_set: i64,
     /// Delays of its disk, if they are not those of the network.
@@ -75,12 +79,31 @@ impl<S> Site<S> {
             may_connect: true,
             distrusts: false,
             frozen: false,
+            sleeps_until: Instant(0),
+            gains: 0,
             clock_set: 0,
             delays: None,
             others,
             recordings: Vec::new(),
             tape: None,
         }
+    }
+
+    /// What its monotonic clock has at this time.
+    #[must_use]
+    pub fn local(&self, real: Instant) -> Instant {
+        let gained = i128::from(real.0) * i128::from(self.gains) / 1_000_000;
+        Instant(u64::try_from(i128::from(real.0) + gained).unwrap_or(0))
+    }
+
+    /// The first time at which its monotonic clock has this.
+    pub(super) fn real(&self, local: Instant) -> Instant {
+        let rate = 1_000_000 + i128::from(self.gains);
+        let mut real = u64::try_from(i128::from(local.0) * 1_000_000 / rate).unwrap_or(u64::MAX);
+        while self.local(Instant(real)) < local {
+            real += 1;
+        }
+        Instant(real)
     }
 
     /// A new process has this node.
