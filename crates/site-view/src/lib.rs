@@ -9,6 +9,7 @@
 //! What is shown is what the database knows: so it is the same at each node, and is shown without a daemon too.
 
 mod alarms;
+mod elsewhere;
 mod gauges;
 mod report;
 mod servers;
@@ -17,6 +18,7 @@ mod watcher;
 mod words;
 
 pub use alarms::{Alarms, Level, Line, Observed};
+pub use elsewhere::{Elsewhere, ElsewherePage, ElsewhereRequest, Place};
 pub use gauges::Gauge;
 pub use report::{
     Health, IfDied, NodeReport, Own, ServerReport, ShardReport, SiteReport, away, report,

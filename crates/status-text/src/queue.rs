@@ -56,6 +56,9 @@ fn next_hop(row: &QueueRow) -> String {
 
 /// State, with its cause or progress.
 fn state(row: &QueueRow) -> String {
+    if let Some(node) = &row.node {
+        return format!("at node {node}");
+    }
     let words = row.state.replace('_', " ");
     if let Some(why) = &row.held_because {
         return format!("{words}: {why}");

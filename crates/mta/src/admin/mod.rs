@@ -19,6 +19,7 @@ use node::minimize::MinimizeOrder;
 use node::operator::{Act, ActOutcome};
 use node::status::{ClockStatus, MinimizeStatus, Status};
 use serde::{Deserialize, Serialize};
+use site_view::{ElsewherePage, ElsewhereRequest};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -84,6 +85,11 @@ pub enum Request {
     Queue {
         /// Filter and page size.
         asked: QueueRequest,
+    },
+    /// List what other nodes of the site have.
+    Elsewhere {
+        /// Filter and page size.
+        asked: ElsewhereRequest,
     },
     /// Order something of these entries.
     Operate {
@@ -184,6 +190,7 @@ impl Request {
         Some(match self {
             Request::Status
             | Request::Queue { .. }
+            | Request::Elsewhere { .. }
             | Request::Mailboxes
             | Request::Mailbox { .. }
             | Request::Purge { try_only: true, .. }
@@ -253,6 +260,8 @@ pub enum Answer {
     Reloaded(Box<Reloaded>),
     /// A page of the queue.
     Queue(QueuePage),
+    /// A page of what other nodes have.
+    Elsewhere(ElsewherePage),
     /// The outcome for each entry, once the change is durable.
     Operated(Vec<(EntryId, ActOutcome)>),
     /// A mailbox.
@@ -303,6 +312,7 @@ impl Answer {
             Answer::Store(_) | Answer::Backup(_) => "begun".to_owned(),
             Answer::Status(_)
             | Answer::Queue(_)
+            | Answer::Elsewhere(_)
             | Answer::Mailbox(_)
             | Answer::Lists(_)
             | Answer::Minimized(_)

@@ -16,6 +16,8 @@ use node::minimize::MinimizeOrder;
 use node::names::NameError;
 use node::operator::{Act, ActError, ActOutcome, Operator};
 use node::status::{ClockStatus, MinimizeStatus, Status};
+use site_view::{ElsewherePage, ElsewhereRequest};
+use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -53,6 +55,9 @@ pub(crate) enum AdminRequest {
         answer: oneshot::Sender<Reloaded>,
     },
     Queue(QueueRequest, oneshot::Sender<Result<QueuePage, ListingError>>),
+    Elsewhere(ElsewhereRequest, oneshot::Sender<Result<ElsewherePage, String>>),
+    /// Which nodes have these entries, of those that other nodes have.
+    Owners(Vec<EntryId>, oneshot::Sender<BTreeMap<EntryId, String>>),
     Operate {
         entries: Vec<EntryId>,
         act: Act,
@@ -278,6 +283,27 @@ fn operator(uid: u32) -> Operator {
     Operator { uid, name: user.ok().flatten().map(|user| user.name) }
 }
 
+/// What this node does not have, another one may: it is named.
+async fn name_owners(
+    mut outcomes: Vec<(EntryId, ActOutcome)>,
+    questions: &mpsc::Sender<AdminRequest>,
+) -> Option<Vec<(EntryId, ActOutcome)>> {
+    let is_unknown = |(_, outcome): &&(EntryId, ActOutcome)| *outcome == ActOutcome::Unknown;
+    let unknown: Vec<EntryId> = outcomes.iter().filter(is_unknown).map(|(id, _)| *id).collect();
+    if unknown.is_empty() {
+        return Some(outcomes);
+    }
+    let (sender, owners) = oneshot::channel();
+    questions.send(AdminRequest::Owners(unknown, sender)).await.ok()?;
+    let owners = owners.await.ok()?;
+    for (id, outcome) in &mut outcomes {
+        if let (ActOutcome::Unknown, Some(owner)) = (&*outcome, owners.get(id)) {
+            *outcome = ActOutcome::Refused(format!("node {owner} has it: order it there"));
+        }
+    }
+    Some(outcomes)
+}
+
 async fn put(
     request: Request,
     by: &Operator,
@@ -304,7 +330,15 @@ async fn put(
             let (answer, operated) = oneshot::channel();
             let by = by.clone();
             questions.send(AdminRequest::Operate { entries, act, by, answer }).await.ok()?;
-            return Some(operated.await.ok()?.map_or_else(refusal, Answer::Operated));
+            return Some(match operated.await.ok()? {
+                Ok(outcomes) => Answer::Operated(name_owners(outcomes, questions).await?),
+                Err(why) => refusal(why),
+            });
+        }
+        Request::Elsewhere { asked } => {
+            let (sender, page) = oneshot::channel();
+            questions.send(AdminRequest::Elsewhere(asked, sender)).await.ok()?;
+            return Some(page.await.ok()?.map_or_else(refusal, Answer::Elsewhere));
         }
         Request::Mailboxes => {
             let mut looks = tokio::time::interval(LOOK_EVERY);

@@ -334,6 +334,11 @@ impl StoreThreads {
         self.committer.last()
     }
 
+    /// The store itself, for looks on other threads.
+    pub(super) fn store(&self) -> &Arc<dyn QueueStore> {
+        &self.store
+    }
+
     /// Calls this once all batches that were submitted before have ended.
     pub(super) fn after_all(&self, done: OnDone) {
         self.committer.submit(Precedence::Deferred, Vec::new(), done);

@@ -9,6 +9,8 @@ use node::event::{Kind, LogEvent, LogLevel, OrderedBy};
 use node::metrics::{Family, Sample, Value};
 use node::status::DamageStatus;
 use passwords::ReadUsers;
+use site_view::{Elsewhere, ElsewherePage};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use users::{Directory, Users};
@@ -36,6 +38,21 @@ impl Driver {
                     Ok(page) => self.disk.describe(page, answer),
                     Err(why) => drop(answer.send(Err(why))),
                 }
+                false
+            }
+            AdminRequest::Elsewhere(asked, answer) => {
+                let nothing = Ok(ElsewherePage::default());
+                let page = move |elsewhere: &Elsewhere<'_>| elsewhere.page(&asked);
+                self.look_elsewhere(answer, nothing, move |elsewhere| {
+                    page(elsewhere).map_err(|error| error.to_string())
+                });
+                false
+            }
+            AdminRequest::Owners(entries, answer) => {
+                self.look_elsewhere(answer, BTreeMap::new(), move |elsewhere| {
+                    // As if nobody had them: so they are reported as not known.
+                    elsewhere.owners(&entries).unwrap_or_default()
+                });
                 false
             }
             AdminRequest::Operate { entries, act, by, answer } => {

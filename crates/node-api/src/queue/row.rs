@@ -1,7 +1,7 @@
 //! A row of the queue, and what its record has of it.
 
-use base::Precedence;
 use base::shown::line;
+use base::{EntryId, Precedence, Utc};
 use engine::Record;
 use p1::apdu::MtsApduHead;
 use p1::envelope::{PerRecipientFields, PerRecipientReportFields, ReportType};
@@ -31,6 +31,9 @@ pub struct QueueRow {
     /// before the start, its name is not known, and `peer` is its identifier.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
+    /// The other node of the site that has it, or `nobody`; absent for what this node has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// The mailbox it goes to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mailbox: Option<String>,
@@ -42,8 +45,8 @@ pub struct QueueRow {
     pub accepted: String,
     /// For how long it has been here.
     pub age_seconds: f64,
-    /// `ready`, `delayed`, `held`, `held_by_operator`, `in_transfer`, `stalled`, `paused` or
-    /// `expired`.
+    /// `ready`, `delayed`, `held`, `held_by_operator`, `in_transfer`, `stalled`, `paused`,
+    /// `expired`, or `elsewhere` where another node of the site has it.
     pub state: String,
     /// The rule that holds it, and what it names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,7 +148,7 @@ fn labels(extensions: &Extensions, content: &ContentLabels) -> Option<String> {
 
 impl QueueRow {
     /// What [`QueueRow::state`] may be.
-    pub const STATES: [&str; 8] = [
+    pub const STATES: [&str; 9] = [
         "ready",
         "held",
         "held_by_operator",
@@ -154,7 +157,49 @@ impl QueueRow {
         "stalled",
         "paused",
         "expired",
+        "elsewhere",
     ];
+
+    /// One of which no more is known: it is ready.
+    #[must_use]
+    pub fn bare(entry: EntryId, precedence: Precedence, accepted: Utc) -> QueueRow {
+        QueueRow {
+            entry: entry.to_string(),
+            mts_id: None,
+            kind: None,
+            originator: None,
+            peer: None,
+            removed: false,
+            node: None,
+            mailbox: None,
+            precedence,
+            size: 0,
+            accepted: accepted.to_string(),
+            age_seconds: 0.0,
+            state: "ready".to_owned(),
+            held_because: None,
+            delayed_until: None,
+            channel: None,
+            bytes_confirmed: None,
+            bytes_total: None,
+            last_progress: None,
+            rate_kbit_s: None,
+            expires: None,
+            recipients: Vec::new(),
+            other_recipients: 0,
+            content_id: None,
+            content_type: None,
+            label: None,
+            subject: None,
+            trace: Vec::new(),
+            waits_for: Vec::new(),
+            disabled_channels: Vec::new(),
+            last_error: None,
+            last_error_at: None,
+            failures: 0,
+            overdue: false,
+        }
+    }
 
     /// Fills in what only its whole record has.
     pub fn describe_fully(&mut self, record: &[u8]) {

@@ -219,39 +219,15 @@ impl Node {
             }
         };
         let mut row = QueueRow {
-            entry: item.id.to_string(),
-            mts_id: None,
-            kind: None,
-            originator: None,
             peer,
             removed: self.is_removed(item.destination),
             mailbox,
-            precedence: item.precedence,
             size: item.size,
-            accepted: item.accepted.to_string(),
             age_seconds: now.utc.since(item.accepted).as_secs_f64(),
-            state: "ready".to_owned(),
-            held_because: None,
-            delayed_until: None,
-            channel: None,
-            bytes_confirmed: None,
-            bytes_total: None,
-            last_progress: None,
-            rate_kbit_s: None,
             expires: (item.expires != NEVER).then(|| utc(now, item.expires).to_string()),
-            recipients: Vec::new(),
-            other_recipients: 0,
-            content_id: None,
-            content_type: None,
-            label: None,
-            subject: None,
-            trace: Vec::new(),
-            waits_for: Vec::new(),
-            disabled_channels: Vec::new(),
-            last_error: None,
-            last_error_at: None,
             failures: listed.failures,
             overdue: listed.overdue,
+            ..QueueRow::bare(item.id, item.precedence, item.accepted)
         };
         self.set_state(now, &mut row, listed);
         row.waits_for = self.reasons(now, listed, &row);

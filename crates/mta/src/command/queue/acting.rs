@@ -122,7 +122,7 @@ fn chosen(socket: &Path, which: &Acting) -> Result<(Vec<EntryId>, QueuePage), u8
     if which.dry_run {
         for id in &which.entries {
             let asked = QueueRequest { entry: Some(*id), limit: 1, ..QueueRequest::default() };
-            match page(socket, asked) {
+            match page(socket, &asked) {
                 Ok(page) => rows.entries.extend(page.entries),
                 Err(why) => print_error(&why.to_string()),
             }
@@ -266,7 +266,7 @@ fn show_disabled(socket: &Path, outcomes: &[(EntryId, ActOutcome)]) {
     for (id, _) in done.take(SHOWN) {
         let asked = QueueRequest { entry: Some(*id), limit: 1, ..QueueRequest::default() };
         // One that has gone was not kept back.
-        let Ok(page) = page(socket, asked) else { continue };
+        let Ok(page) = page(socket, &asked) else { continue };
         page.entries.iter().filter_map(disabled).for_each(|line| print(&line));
     }
 }

@@ -15,6 +15,7 @@ use crate::command::queue::select::Filter;
 use base::EntryId;
 use node::listing::{QueuePage, QueueRequest};
 use node::operator::Act;
+use site_view::{ElsewherePage, ElsewhereRequest, Place};
 use std::path::Path;
 
 /// Lists waiting messages and why they wait; holds, releases, retries, reroutes, expires and deletes them.
@@ -102,9 +103,27 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
     }
 }
 
-fn page(socket: &Path, asked: QueueRequest) -> Result<QueuePage, RequestError> {
-    match ask(socket, &Request::Queue { asked })? {
+fn page(socket: &Path, asked: &QueueRequest) -> Result<QueuePage, RequestError> {
+    match ask(socket, &Request::Queue { asked: asked.clone() })? {
         Answer::Queue(page) => Ok(page),
+        // Another node may have it.
+        other if asked.entry.is_some() => match elsewhere(socket, asked, None)? {
+            found if found.rows.is_empty() => Err(other.into()),
+            found => Ok(QueuePage { entries: found.rows, ..QueuePage::default() }),
+        },
+        other => Err(other.into()),
+    }
+}
+
+/// Rows of entries that other nodes of the site have.
+fn elsewhere(
+    socket: &Path,
+    asked: &QueueRequest,
+    after: Option<Place>,
+) -> Result<ElsewherePage, RequestError> {
+    let asked = ElsewhereRequest { asked: asked.clone(), after };
+    match ask(socket, &Request::Elsewhere { asked })? {
+        Answer::Elsewhere(page) => Ok(page),
         other => Err(other.into()),
     }
 }

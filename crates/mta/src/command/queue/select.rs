@@ -1,8 +1,8 @@
 //! Which entries a verb of `mta queue` is about.
 
-use super::page;
+use super::{elsewhere, page};
 use crate::command::error::RequestError;
-use crate::command::output::progress;
+use crate::command::output::{print_error, progress};
 use crate::command::{WRONG, argument};
 use crate::config::canonical_address;
 use base::{Precedence, quantity};
@@ -31,8 +31,8 @@ pub(super) struct Filter {
     /// Only this precedence: deferred, routine, priority, immediate, flash or override.
     #[arg(long, value_name = "LEVEL")]
     precedence: Option<Precedence>,
-    /// Only this state: ready, held, held_by_operator, delayed, in_transfer, stalled, paused or
-    /// expired.
+    /// Only this state: ready, held, held_by_operator, delayed, in_transfer, stalled, paused,
+    /// expired or elsewhere (another node of the site has it).
     #[arg(long, value_name = "STATE", value_parser = state)]
     state: Option<String>,
     /// Only entries that are here for this time or longer: 90s, 30min or 2h.
@@ -103,6 +103,29 @@ impl Filter {
 pub(super) struct Selection(QueueRequest);
 
 impl Selection {
+    /// Adds what other nodes of the site have. A channel is one of this node.
+    fn read_elsewhere(&self, socket: &Path, most: usize, found: &mut QueuePage) {
+        let mut after = None;
+        while found.entries.len() < most && found.next.is_none() && self.0.channel.is_none() {
+            let limit = (most - found.entries.len()).min(ROWS);
+            let asked = QueueRequest { limit, ..self.0.clone() };
+            match elsewhere(socket, &asked, after) {
+                Ok(page) => {
+                    found.entries.extend(page.rows);
+                    after = page.next;
+                }
+                Err(why) => {
+                    print_error(&format!("what other nodes have is not shown: {why}"));
+                    return;
+                }
+            }
+            if after.is_none() {
+                return;
+            }
+        }
+        found.more |= after.is_some();
+    }
+
     /// The first rows, this many at most.
     pub(super) fn read(&self, socket: &Path, most: usize) -> Result<QueuePage, RequestError> {
         let mut found = QueuePage::default();
@@ -113,7 +136,7 @@ impl Selection {
                 false => ROWS,
             };
             let asked = QueueRequest { after: found.next.take(), limit, ..self.0.clone() };
-            let page = page(socket, asked)?;
+            let page = page(socket, &asked)?;
             found.entries.extend(page.entries);
             found.next = page.next;
             found.reading_queue |= page.reading_queue;
@@ -124,6 +147,7 @@ impl Selection {
                 break;
             }
         }
+        self.read_elsewhere(socket, most, &mut found);
         progress(None);
         found.more |= found.entries.len() > most;
         found.entries.truncate(most);

@@ -11,7 +11,7 @@ pub(super) fn run(socket: &Path, entries: &[EntryId], json: bool) -> u8 {
     let mut found = QueuePage::default();
     for id in entries {
         let asked = QueueRequest { entry: Some(*id), limit: 1, ..QueueRequest::default() };
-        match page(socket, asked) {
+        match page(socket, &asked) {
             Ok(page) => found.entries.extend(page.entries),
             Err(why) => print_error(&why.to_string()),
         }

@@ -11,7 +11,9 @@ use engine::NextHop;
 use membership::Membership;
 use node::metrics::{Family, Sample, Value};
 use node::status::{ELSEWHERE, OtherNode, SiteStatus, Status};
-use site_view::{Figures, Watcher};
+use site_view::{Elsewhere, Figures, Watcher};
+use std::sync::Arc;
+use tokio::sync::oneshot;
 
 /// Begins to look at the database of a site, where it has one.
 pub(in crate::driver) fn watch(site: &Site) -> Option<Watcher> {
@@ -119,6 +121,24 @@ impl Driver {
             }
         }
         Ok(())
+    }
+
+    /// Looks at what other nodes have, on a thread of its own. Where there are none the answer is `nothing`.
+    pub(in crate::driver) fn look_elsewhere<T: Send + 'static>(
+        &self,
+        answer: oneshot::Sender<T>,
+        nothing: T,
+        look: impl FnOnce(&Elsewhere<'_>) -> T + Send + 'static,
+    ) {
+        let Some(member) = &self.member else {
+            let _ = answer.send(nothing);
+            return;
+        };
+        let (store, cluster) = (Arc::clone(self.disk.store()), Arc::clone(&member.cluster));
+        let (own, now) = (member.membership().epoch(), self.clock.now().utc);
+        tokio::task::spawn_blocking(move || {
+            let _ = answer.send(look(&Elsewhere { store: &*store, cluster: &*cluster, own, now }));
+        });
     }
 
     /// The metrics of a node and of its database.
