@@ -16,7 +16,7 @@ const STEPS: [&str; 6] = [
     include_str!("../migrations/0003_cluster.sql"),
     include_str!("../migrations/0004_site.sql"),
     include_str!("../migrations/0005_tracking.sql"),
-    include_str!("../migrations/0007_fences.sql"),
+    include_str!("../migrations/0006_fences.sql"),
 ];
 
 /// The version of the tables that this release needs.
