@@ -4,7 +4,6 @@
 //! under another name and has its own when it is whole.
 
 use crate::clock::stopwatch;
-use crate::pace::Pace;
 use nix::fcntl::{AT_FDCWD, OFlag, RenameFlags, renameat2};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -17,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use store::disk::{Owner, open_own};
 use store::{QueueStore, RealDisk, StoreError};
+use store_check::pace::Pace;
 use users::{Users, UsersError};
 
 /// Files beside the queue.
@@ -133,7 +133,7 @@ impl Backup {
         let to = self.report().directory;
         let entries = store.entry_count().unwrap_or(0);
         self.change(|report| report.entries = entries);
-        let mut pace = Pace::new(store, rate);
+        let mut pace = Pace::new(store, rate, stopwatch());
         let done = make(store, data_dir, &to, &mut |copied| {
             self.change(|report| report.octets += copied);
             progress(&self.report()) && pace.read(copied).1

@@ -9,8 +9,6 @@ pub mod driver;
 #[cfg(test)]
 mod example;
 mod migration;
-mod pace;
 pub mod pcap;
-pub mod store_check;
 
 pub use config;

@@ -7,7 +7,6 @@ pub use client::{AskError, ask, ask_within};
 
 use crate::backup::BackupReport;
 use crate::config::Findings;
-use crate::store_check::StoreReport;
 use base::{EntryId, Precedence};
 use node::changes::Changes;
 use node::channel_order::{ChannelOrder, ChannelOutcome};
@@ -22,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use site_view::{ElsewherePage, ElsewhereRequest};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use store_check::StoreReport;
 
 /// Longest request or answer, in octets.
 const MAX_LINE: u64 = 64 << 20;

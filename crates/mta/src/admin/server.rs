@@ -3,7 +3,6 @@
 use super::{Answer, DrainOrder, ItemStatus, Reloaded, Request};
 use crate::backup::BackupReport;
 use crate::config::whole_address;
-use crate::store_check::StoreReport;
 use base::EntryId;
 use nix::sys::stat::{Mode, umask};
 use node::channel_order::{ChannelOrder, ChannelOutcome};
@@ -23,6 +22,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use store_check::StoreReport;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};

@@ -7,7 +7,6 @@ use crate::admin::{Answer, AskError, Request, ask};
 use crate::backup::{Backup, BackupError, BackupReport, Restored};
 use crate::config::Paths;
 use crate::driver::{SITE, STORE};
-use crate::store_check::{StoreCheck, StoreReport};
 use base::shown;
 use engine::journal::{Batch, Op};
 use node::mailbox::delivery::MAX_NUMBER;
@@ -19,6 +18,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store::queue::commit_one;
 use store::{BatchId, QueueStore, StoreError};
+use store_check::pace::Pace;
+use store_check::{StoreCheck, StoreReport};
 
 /// So many sequence numbers of each mailbox are left out at a restore: more than were given since the backup was made.
 const SKIPPED: u32 = 1_000_000;
@@ -244,7 +245,7 @@ fn put_back(
         return Err(Error::OtherSite { directory: from, found, own: own.to_owned() });
     }
     let check = StoreCheck::default();
-    check.run(&*store, None, |_| ());
+    check.run(&*store, Pace::new(&*store, None, crate::clock::stopwatch()), |_| ());
     let numbers = skip_numbers(&*store);
     store.close();
     numbers?;

@@ -8,13 +8,14 @@ use super::{DONE, FAILED, WRONG};
 use crate::admin::{Answer, AskError, Request, ask};
 use crate::config::Paths;
 use crate::driver::STORE;
-use crate::store_check::{StoreCheck, StoreReport};
 use base::quantity;
 use clap::Subcommand;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use store::{QueueStore, StoreError};
+use store_check::pace::Pace;
+use store_check::{StoreCheck, StoreReport};
 
 /// Checks the queue and the contents on disk for damage, and repairs them.
 #[derive(Debug, clap::Args)]
@@ -177,7 +178,7 @@ pub(super) fn open(paths: &Paths) -> Result<Arc<dyn QueueStore>, OpenError> {
 
 fn read(store: &dyn QueueStore, rate: Option<u64>) -> Result<StoreReport, CheckError> {
     let check = StoreCheck::default();
-    check.run(store, rate, show_progress);
+    check.run(store, Pace::new(store, rate, crate::clock::stopwatch()), show_progress);
     ended(check.report())
 }
 
@@ -275,8 +276,8 @@ fn text(report: &StoreReport, repaired: Option<bool>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store_check::DamagedRecord;
     use base::{BodyId, EntryId, Precedence};
+    use store_check::DamagedRecord;
 
     #[test]
     fn damage_is_named_with_what_it_means() {

@@ -7,7 +7,6 @@ use super::monitoring::gauge::Gauge;
 use super::monitoring::space::NoRoom;
 use super::pool::Pool;
 use crate::backup::{Backup, BackupReport};
-use crate::store_check::{StoreCheck, StoreReport};
 use base::{BodyId, EntryId, Precedence, Utc, shown};
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, FIRST_ITEM, Op, SpoolId};
@@ -23,6 +22,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use store::committer::OnDone;
 use store::{BatchId, Committed, Committer, Contents, Damage, EntryKey, QueueStore, StoreError};
+use store_check::pace::Pace;
+use store_check::{StoreCheck, StoreReport};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -396,7 +397,7 @@ impl StoreThreads {
         if begin && self.check.begins() {
             let (store, check) = (Arc::clone(&self.store), self.check.clone());
             tokio::task::spawn_blocking(move || {
-                check.run(&*store, rate, |_| ());
+                check.run(&*store, Pace::new(&*store, rate, crate::clock::stopwatch()), |_| ());
                 let report = check.report();
                 if report.has_damage() {
                     tracing::error!(

@@ -1,5 +1,7 @@
 //! A check of the whole store: its progress and its result.
 
+pub mod pace;
+
 use crate::pace::Pace;
 use base::{BodyId, EntryId, Precedence};
 use serde::{Deserialize, Serialize};
@@ -62,10 +64,12 @@ impl StoreReport {
 
 /// A check that runs, or has ended.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct StoreCheck(Arc<Mutex<StoreReport>>);
+pub struct StoreCheck(Arc<Mutex<StoreReport>>);
 
 impl StoreCheck {
-    pub(crate) fn report(&self) -> StoreReport {
+    /// What is found so far.
+    #[must_use]
+    pub fn report(&self) -> StoreReport {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -74,7 +78,8 @@ impl StoreCheck {
     }
 
     /// Begins, unless it is running.
-    pub(crate) fn begins(&self) -> bool {
+    #[must_use]
+    pub fn begins(&self) -> bool {
         let mut report = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let begins = !report.running;
         if begins {
@@ -83,14 +88,14 @@ impl StoreCheck {
         begins
     }
 
-    /// Reads everything, at most so many octets a second; blocks.
-    pub(crate) fn run(
+    /// Reads everything; blocks.
+    pub fn run(
         &self,
         store: &dyn QueueStore,
-        rate: Option<u64>,
+        mut pace: Pace<'_>,
         mut progress: impl FnMut(&StoreReport),
     ) {
-        let done = self.read(store, rate, &mut progress);
+        let done = self.read(store, &mut pace, &mut progress);
         self.change(|report| {
             report.note(&store.damage());
             report.set_aside = store.sweep().aside as u64;
@@ -102,12 +107,11 @@ impl StoreCheck {
     fn read(
         &self,
         store: &dyn QueueStore,
-        rate: Option<u64>,
+        pace: &mut Pace<'_>,
         progress: &mut dyn FnMut(&StoreReport),
     ) -> Result<(), StoreError> {
         let entries = store.entry_count()?;
         self.change(|report| report.entries = entries);
-        let mut pace = Pace::new(store, rate);
         store.verify(&mut |read| {
             self.change(|report| report.octets += read);
             progress(&self.report());
