@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::{Copies, Copy, at};
+use engine::journal::MailboxId;
 
 const ID: ItemId = ItemId { mailbox: MailboxId(3), number: 8 };
 
