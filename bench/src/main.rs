@@ -5,6 +5,7 @@ mod backlog;
 mod disk;
 mod figures;
 mod flood;
+mod nodes;
 mod relay;
 mod restart;
 mod results;
@@ -47,6 +48,8 @@ enum What {
     Restart(restart::Args),
     /// 10 MB cut off at 90 percent: what is sent again, by who opened the association
     Resume(resume::Args),
+    /// Sites of one node and of several, on their own files and on PostgreSQL: rates, and costs of a message
+    Nodes(nodes::Args),
     /// Packets a second and delay of the lab's data paths, beside the kernel's forwarding
     Router(router::Args),
     /// Messages over lines of 2.4 to 64 kbit/s, in simulated time, beside the line's own time
@@ -63,6 +66,7 @@ impl Args {
             What::Flood(args) => args.run(workspace),
             What::Restart(args) => args.run(workspace),
             What::Resume(args) => args.run(workspace),
+            What::Nodes(args) => args.run(workspace),
             What::Router(args) => args.run(workspace),
             What::Slow(args) => args.run(workspace),
             What::All(args) => args.run(workspace),

@@ -7,9 +7,11 @@
 mod files;
 mod options;
 mod process;
+
 mod programs;
 mod relay;
 mod server;
+mod times;
 mod trio;
 
 pub use options::Options;

@@ -4,6 +4,7 @@ use crate::files;
 use crate::options::Options;
 use crate::process::{Account, Watcher, command, crash, freeze, give, send, thaw};
 use crate::programs::Programs;
+use crate::times;
 use anyhow::{Context as _, Result, bail};
 use nix::sys::signal::Signal;
 use std::fs::{self, File};
@@ -321,6 +322,15 @@ impl Server {
     /// Lets them continue.
     pub fn thaw(&self) {
         self.postmaster.iter().for_each(|child| thaw(child.id()));
+    }
+
+    /// Processor time of the server and all its processes so far, of those that have ended too.
+    ///
+    /// # Errors
+    /// It does not run, or the system does not report it.
+    pub fn processor_time(&self) -> Result<Duration> {
+        let postmaster = self.postmaster.as_ref().context("the server does not run")?.id();
+        times::time_of_all(postmaster)
     }
 
     /// Changes settings, for good, and has the server read them. Some take a restart.
