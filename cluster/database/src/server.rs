@@ -10,6 +10,7 @@ use nix::sys::signal::Signal;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -88,6 +89,8 @@ impl Server {
         let directory = tempfile::Builder::new().prefix("pg-").tempdir().context("a directory")?;
         // The watcher compares it with what the system reports of the process.
         let home = fs::canonicalize(directory.path())?;
+        // Whatever the file mode creation mask of this process is now: another of its threads may set it.
+        fs::set_permissions(&home, fs::Permissions::from_mode(0o700))?;
         give(&home, account)?;
         let watcher = Watcher::start(&home, options.lifetime)?;
         let port = free_port()?;
