@@ -97,20 +97,20 @@ impl Row {
         });
     }
 
-    fn of(&self, figure: impl Fn(&Run) -> f64) -> f64 {
+    fn median_of(&self, figure: impl Fn(&Run) -> f64) -> f64 {
         median(self.runs.iter().map(figure).collect())
     }
 
     fn rate(&self) -> f64 {
-        self.of(|run| run.messages_per_s)
+        self.median_of(|run| run.messages_per_s)
     }
 
     fn costs(&self) -> Costs {
         Costs {
-            nodes_us: self.of(|run| run.nodes_us),
-            primary_us: self.of(|run| run.primary_us),
-            standby_us: self.of(|run| run.standby_us),
-            log_octets: self.of(|run| run.log_octets.unwrap_or_default()),
+            nodes_us: self.median_of(|run| run.nodes_us),
+            primary_us: self.median_of(|run| run.primary_us),
+            standby_us: self.median_of(|run| run.standby_us),
+            log_octets: self.median_of(|run| run.log_octets.unwrap_or_default()),
         }
     }
 
@@ -125,13 +125,13 @@ impl Row {
             thousands(self.rate() as u64),
             format!("{} to {}", thousands(least as u64), thousands(most as u64)),
             format!("{:.2}", self.rate() / first.max(1e-6)),
-            format!("{:.1}", self.of(|run| run.accepted_ms_median)),
-            format!("{:.0}", self.of(|run| run.delivered_ms_p99)),
+            format!("{:.1}", self.median_of(|run| run.accepted_ms_median)),
+            format!("{:.0}", self.median_of(|run| run.delivered_ms_p99)),
             format!("{:.0}", costs.nodes_us),
             shared(format!("{:.0}", costs.primary_us)),
             shared(format!("{:.0}", costs.standby_us)),
             shared(thousands(costs.log_octets as u64)),
-            shared(format!("{:.2}", self.of(|run| run.transactions.unwrap_or_default()))),
+            shared(format!("{:.2}", self.median_of(|run| run.transactions.unwrap_or_default()))),
         ]
     }
 }
