@@ -4,6 +4,7 @@ mod model;
 mod results;
 mod world;
 
+use super::running::Load;
 use super::{Programs, build, login, user};
 use crate::Outcome;
 use crate::workspace::Workspace;
@@ -13,9 +14,8 @@ use load::Plan;
 use model::Machines;
 use results::{NodesResults, Row};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::time::Duration;
-use testbed::clock::{self, Deadline};
+use testbed::clock;
 use world::{Store, World};
 
 /// Users who submit at once, and as many who receive.
@@ -28,8 +28,6 @@ const ASSOCIATIONS: u32 = 16;
 const MESSAGES: u64 = 60_000;
 /// A run fails once nothing was delivered for this long.
 const DRAIN: Duration = Duration::from_secs(60);
-/// Longest run.
-const LONGEST: Duration = Duration::from_secs(900);
 
 /// A site of one node on its own files, of one on PostgreSQL with and without waiting for a standby, and of several,
 /// on this machine: messages a second, and for each message the processor time at the nodes and at the servers of the
@@ -131,31 +129,15 @@ impl Args {
             rate: None,
             drain_seconds: DRAIN.as_secs_f64(),
             delivery_file: world.act.path().join("deliveries"),
-            held: false,
+            held: true,
         };
+        let load = Load::start(programs, world.act.path(), "plan", &plan)?;
+        // What the binds took does not count.
         let (before, written) = (world.spent()?, world.written()?);
-        let outcome = load(programs, &world, &plan)?;
+        let outcome = load.begin()?.end()?;
         let (after, then) = (world.spent()?, world.written()?);
         let written = written.zip(then).map(|(a, b)| (b.0 - a.0, b.1 - a.1));
         row.add(&outcome, before, after, written);
         world.stop()
     }
-}
-
-/// Runs the load beside us.
-fn load(programs: &Programs, world: &World, plan: &Plan) -> Result<load::Outcome> {
-    let path = world.act.path().join("plan.json");
-    std::fs::write(&path, serde_json::to_vec(plan)?).context("writing the plan")?;
-    let mut command = Command::new(&programs.load);
-    command.arg(&path).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-    let mut child = command.spawn().context("starting the load")?;
-    let ended = Deadline::after(LONGEST).wait_for("the end of the load", || Ok(child.try_wait()?));
-    if ended.is_err() {
-        let _ = child.kill();
-    }
-    let output = child.wait_with_output().context("the load")?;
-    if !ended?.success() {
-        bail!("the load failed");
-    }
-    serde_json::from_slice(&output.stdout).context("the load's output")
 }
