@@ -7,7 +7,6 @@ use crate::commits::pending::{HoldOperation, PendingAnswer, PendingRetry};
 use crate::context::Context;
 use crate::error::EdgeError;
 use crate::operations::Operations;
-use crate::queue::EntryQueue;
 use base::{EntryId, Now};
 use scheduler::Reason;
 
@@ -99,9 +98,7 @@ impl Operations {
             let result = Ok(operation.outcomes);
             return cx.output(Output::Operated { request, result });
         }
-        // Those that went meanwhile need no mark.
-        let EntryQueue { held, scheduler, .. } = &mut cx.queue;
-        held.retain(|id| scheduler.get(*id).is_some());
+        cx.queue.drop_marks_of_gone();
         if hold && cx.queue.held.len() > MAX_HELD {
             self.undo(cx, now, &operation);
             let result = Err(ActError::TooMany);

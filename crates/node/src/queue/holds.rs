@@ -20,6 +20,14 @@ impl EntryQueue {
         }
     }
 
+    /// Entries that went need no mark. Where there are several nodes, one that is not here may be another node's: its
+    /// mark stays.
+    pub(crate) fn drop_marks_of_gone(&mut self) {
+        if self.owned.is_none() {
+            self.held.retain(|id| self.scheduler.get(*id).is_some());
+        }
+    }
+
     /// The change that makes the holds durable.
     pub(crate) fn put_held(&self) -> Op {
         let value: Vec<u8> = self.held.iter().flat_map(|id| id.0.to_be_bytes()).collect();

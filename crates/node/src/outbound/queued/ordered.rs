@@ -414,7 +414,6 @@ impl Outbound {
         copies
     }
 
-    /// What an order changed is durable.
     /// Nothing of it was made: another node owns some of its entries.
     pub(crate) fn order_fenced(&mut self, cx: &mut Context, request: u64) {
         if let Some(order) = self.orders.get_mut(&request) {
@@ -427,6 +426,7 @@ impl Outbound {
         self.order_done(cx, request);
     }
 
+    /// What an order changed is durable.
     pub(crate) fn order_done(&mut self, cx: &mut Context, request: u64) {
         let Some(mut order) = self.orders.remove(&request) else { return };
         for keys in std::mem::take(&mut order.keys).into_values() {

@@ -1,9 +1,10 @@
 //! One of several nodes on one store: it sends what it owns, and leaves the rest in the store.
 
 use base::{EntryId, PeerId, Precedence};
+use bytes::Bytes;
 use engine::NextHop;
 use node::event::Kind;
-use node::operator::{Act, ActOutcome, Operator};
+use node::operator::{Act, ActOutcome, HELD, Operator};
 use node::shards::ShardChange;
 use node::{CommitError, EdgeError, Input};
 use std::time::Duration;
@@ -233,4 +234,20 @@ fn associations_of_a_lost_shard_are_aborted() {
     assert!(matches!(bench.outcome(bound), Outcome::Aborted(_)), "{:?}", bench.outcome(bound));
     let (_, event) = bench.first(Kind::AssociationLost);
     assert!(event.detail.contains("another node"), "{event:?}");
+}
+
+/// Else that node would send what its operator holds.
+#[test]
+fn a_hold_here_leaves_the_holds_of_other_nodes() {
+    let holds = |entries: &[u64]| -> Bytes {
+        entries.iter().flat_map(|id| id.to_be_bytes()).collect::<Vec<u8>>().into()
+    };
+    let mut bench = several();
+    bench.script.answer = Answer::Silence;
+    shard(&mut bench, ShardChange::Gained(act()));
+    flashes(&mut bench, 2);
+    bench.feed(Input::RecoveredHolds(holds(&[900])));
+    let by = Operator { uid: 7, name: None };
+    bench.feed(Input::Operate { request: 7, entries: vec![EntryId(2)], act: Act::Hold, by });
+    assert_eq!(bench.store.meta.get(HELD), Some(&holds(&[2, 900])));
 }
