@@ -98,15 +98,15 @@ impl Cmd {
             .spawn()
             .with_context(|| format!("cannot run `{}`", self.shown))?;
         let pipe = child.stdout.take().context("the child has no standard output")?;
-        let mut stdout = std::io::stdout().lock();
-        // Octets, not text: a test may print what is not UTF-8.
+        // Octets, not text: a test may print what is not UTF-8. The lock is for a line: others may run beside it.
         for octets in BufReader::new(pipe).split(b'\n') {
             let octets = octets.with_context(|| format!("reading from `{}`", self.shown))?;
+            let mut stdout = std::io::stdout().lock();
             stdout.write_all(&octets)?;
             stdout.write_all(b"\n")?;
+            drop(stdout);
             line(&String::from_utf8_lossy(&octets));
         }
-        drop(stdout);
         Ok(child.wait()?.success())
     }
 

@@ -203,18 +203,42 @@ impl Args {
         self.long || self.with.contains(&share)
     }
 
-    /// Runs the tests; whether cargo succeeded.
+    /// Runs the tests, the end-to-end ones beside all others: they mostly wait for daemons and networks. Whether cargo
+    /// succeeded.
     fn tests(&self, workspace: &Workspace) -> anyhow::Result<(Tally, bool)> {
-        let mut tally = Tally::default();
-        let tests = workspace
-            .cargo(&["test", "--workspace", "--no-fail-fast", "--", &threads()])
-            .env("PATH", &tools::search_path());
-        let tests = match self.with.contains(&Share::Matrix) {
-            true => tests.env("EVERY", SAMPLE),
-            false => tests,
+        let mut others = vec!["--lib".to_owned(), "--bins".to_owned()];
+        for name in workspace.test_targets()?.into_iter().filter(|name| name != END_TO_END) {
+            others.extend(["--test".to_owned(), name]);
+        }
+        let lane = |targets: &[String]| {
+            let mut tally = Tally::default();
+            let mut arguments = vec!["test", "--workspace", "--no-fail-fast"];
+            arguments.extend(targets.iter().map(String::as_str));
+            let threads = threads();
+            arguments.extend(["--", &threads]);
+            let tests = workspace.cargo(&arguments).env("PATH", &tools::search_path());
+            let tests = match self.with.contains(&Share::Matrix) {
+                true => tests.env("EVERY", SAMPLE),
+                false => tests,
+            };
+            let succeeded = self.sized(tests).lines(|line| tally.add(line))?;
+            anyhow::Ok((tally.closed(succeeded), succeeded))
         };
-        let succeeded = self.sized(tests).lines(|line| tally.add(line))?;
-        Ok((tally.closed(succeeded), succeeded))
+        let end_to_end = ["--test".to_owned(), END_TO_END.to_owned()];
+        let documentation = ["--doc".to_owned()];
+        let (first, second) = std::thread::scope(|scope| {
+            let beside = scope.spawn(|| lane(&end_to_end));
+            let first = lane(&others).and_then(|others| Ok([others, lane(&documentation)?]));
+            (first, beside.join())
+        });
+        let second = second.map_err(|_| anyhow::anyhow!("the end-to-end tests: a panic"))??;
+        let mut tally = Tally::default();
+        let mut succeeded = true;
+        for (count, held) in first?.into_iter().chain([second]) {
+            tally.join(count);
+            succeeded &= held;
+        }
+        Ok((tally, succeeded))
     }
 
     /// Runs the fuzz targets; whether all of them held.
@@ -235,6 +259,9 @@ impl Args {
         if self.long { tests.env(LONG, "1") } else { tests }
     }
 }
+
+/// The test target of the end-to-end tests.
+const END_TO_END: &str = "all";
 
 /// Tests at once: two for each processor, as those with daemons and networks mostly wait.
 fn threads() -> String {

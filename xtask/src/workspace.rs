@@ -1,5 +1,6 @@
 //! Where the workspace is, what it contains, and which crates make up its tiers.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -127,6 +128,20 @@ impl Workspace {
             })
         };
         packages.iter().map(|p| member(p).context("a package without name or path")).collect()
+    }
+
+    /// The names of the members' test targets, in order: what `cargo test --test` takes.
+    pub fn test_targets(&self) -> anyhow::Result<BTreeSet<String>> {
+        let metadata = self.metadata()?;
+        let packages =
+            metadata.get("packages").and_then(|p| p.as_array()).context("no packages in it")?;
+        let targets = packages.iter().filter_map(|p| p.get("targets")?.as_array()).flatten();
+        let name = |target: &serde_json::Value| {
+            let kinds = target.get("kind")?.as_array()?;
+            let name = target.get("name")?.as_str()?;
+            kinds.iter().any(|kind| kind == "test").then(|| name.to_owned())
+        };
+        Ok(targets.filter_map(name).collect())
     }
 
     /// Every text file that is tracked or could be (not ignored), in order of path.
