@@ -2,6 +2,7 @@
 
 use base::EntryId;
 use engine::journal::{Batch, Op, QueueId};
+use membership::Fence;
 use node_api::ids::Token;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,28 +39,41 @@ pub fn changes_of(batch: &Batch) -> Vec<EntryChange> {
     batch.iter().filter_map(change).collect()
 }
 
+/// A change of a batch. Of what is put: under which fence its shard was the node's when the batch was made, if it was.
+type Begun = (EntryChange, Option<Fence>);
+
 /// The batches that are being committed.
 #[derive(Debug, Default)]
-pub(crate) struct Batches(BTreeMap<Token, Vec<EntryChange>>);
+pub(crate) struct Batches(BTreeMap<Token, Vec<Begun>>);
 
 impl Batches {
-    pub(crate) fn begin(&mut self, token: Token, changes: Vec<EntryChange>) {
+    /// A batch is handed over. `fence` gives that of a shard for the node, as it is now.
+    pub(crate) fn begin(
+        &mut self,
+        token: Token,
+        changes: Vec<EntryChange>,
+        fence: impl Fn(QueueId) -> Option<Fence>,
+    ) {
+        let begun = |change| match change {
+            EntryChange::Put(shard, _) => (change, fence(shard)),
+            EntryChange::Delete(_) => (change, None),
+        };
         if !changes.is_empty() {
-            self.0.insert(token, changes);
+            self.0.insert(token, changes.into_iter().map(begun).collect());
         }
     }
 
-    /// The entries that are being put.
-    pub(crate) fn puts(&self) -> BTreeSet<EntryId> {
-        let put = |change: &EntryChange| match change {
-            EntryChange::Put(_, id) => Some(*id),
-            EntryChange::Delete(_) => None,
+    /// The entries that are being put into a shard under this fence: the node takes them up itself.
+    pub(crate) fn puts(&self, shard: QueueId, fence: Fence) -> BTreeSet<EntryId> {
+        let put = |(change, begun): &Begun| match change {
+            EntryChange::Put(of, id) if *of == shard && *begun == Some(fence) => Some(*id),
+            EntryChange::Put(..) | EntryChange::Delete(_) => None,
         };
         self.0.values().flatten().filter_map(put).collect()
     }
 
     /// A batch has ended. Gives what it was to do.
-    pub(crate) fn end(&mut self, token: Token) -> Vec<EntryChange> {
+    pub(crate) fn end(&mut self, token: Token) -> Vec<Begun> {
         self.0.remove(&token).unwrap_or_default()
     }
 }

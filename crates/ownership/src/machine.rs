@@ -237,7 +237,7 @@ impl Ownership {
                     self.node(input(value));
                 }
             }
-            Input::Committing(token, changes) => self.batches.begin(token, changes),
+            Input::Committing(token, changes) => self.committing(token, changes),
             Input::ValueUnread(name) => _ = self.unread.insert(name),
             Input::Committed(token, end) => self.committed(now, token, end),
             Input::ShardLeft { shard, stays } => self.left(now, shard.queue(), stays),
@@ -369,7 +369,7 @@ impl Ownership {
         let Some(Shard { hop, reading, is_known, .. }) = owned else { return };
         let Some(page) = page else { return reading.failed() };
         *is_known = true;
-        let (entries, more) = reading.page(page, &self.batches.puts());
+        let (entries, more) = reading.page(page, &self.batches.puts(shard, fence));
         if let (NextHop::Mailbox(address), Some(value)) = (hop, value) {
             // Before what it decides on: the user may have registered it at another node.
             let mailbox = address.clone();
@@ -391,19 +391,9 @@ impl Ownership {
     }
 
     fn committed(&mut self, now: Instant, token: Token, end: BatchEnd) {
-        for change in self.batches.end(token) {
+        for (change, begun) in self.batches.end(token) {
             match change {
-                EntryChange::Put(shard, id) if end == BatchEnd::Durable => {
-                    if let Some(owned) = self.shards.get_mut(&shard) {
-                        owned.reading.put(id);
-                    }
-                }
-                EntryChange::Put(shard, id) => {
-                    let owned = self.shards.get_mut(&shard);
-                    if owned.is_some_and(|owned| owned.reading.not_put(id)) {
-                        self.read(shard);
-                    }
-                }
+                EntryChange::Put(shard, id) => self.put(shard, id, begun, end),
                 EntryChange::Delete(id) if end == BatchEnd::Durable => {
                     self.shards.values_mut().for_each(|owned| owned.reading.delete(id));
                 }
@@ -415,6 +405,40 @@ impl Ownership {
             BatchEnd::Durable | BatchEnd::NotDone => {}
             BatchEnd::NoLease => self.member(now, membership::Input::Refused),
             BatchEnd::Fenced => self.member(now, membership::Input::Changed),
+        }
+    }
+
+    /// A batch is handed over. A shard that the node does not know to have yet is not its own.
+    fn committing(&mut self, token: Token, changes: Vec<EntryChange>) {
+        let Ownership { batches, shards, outputs, .. } = self;
+        let is_untold = |hop: &NextHop| {
+            let gains = |output: &Output| match output {
+                Output::Node(NodeInput::Shard(ShardChange::Gained(gained))) => gained == hop,
+                _ => false,
+            };
+            outputs.iter().any(gains)
+        };
+        batches.begin(token, changes, |shard| {
+            let owned = shards.get(&shard)?;
+            (!is_untold(&owned.hop)).then_some(owned.fence)
+        });
+    }
+
+    /// What a batch was to put into a shard is there, or not. What it put there before the node gained the shard is
+    /// read, if it is there still: the owner of before may have sent it.
+    fn put(&mut self, shard: QueueId, id: EntryId, begun: Option<Fence>, end: BatchEnd) {
+        let Some(owned) = self.shards.get_mut(&shard) else { return };
+        let is_same = begun == Some(owned.fence);
+        let reads = match (is_same, end) {
+            (true, BatchEnd::Durable) => {
+                owned.reading.put(id);
+                false
+            }
+            (true, _) => owned.reading.not_put(id),
+            (false, end) => end == BatchEnd::Durable,
+        };
+        if reads {
+            self.read(shard);
         }
     }
 

@@ -147,6 +147,54 @@ fn the_node_begins_with_nothing_and_gets_a_shard_with_its_entries() {
     assert_eq!(played.give(page_of(WEST, fence, &[2, 3, 4])), entries);
 }
 
+/// The node gains the shard while its own batch is not answered: the batch was made before it was owned, or before the
+/// node knew.
+fn gained_during_a_batch(is_owned: bool) -> (Played, Fence) {
+    let mut played = Played::new();
+    let made = || Input::Committing(Token(7), vec![EntryChange::Put(WEST, EntryId(3))]);
+    if !is_owned {
+        played.machine.handle(played.now, made());
+    }
+    while let Some(output) = played.machine.poll() {
+        let Output::Call(call) = output else { continue };
+        played.call(&call);
+        if is_owned && matches!(call, Call::Acquire { .. }) {
+            played.machine.handle(played.now, made());
+        }
+    }
+    (played, Fence(10_000))
+}
+
+/// Its commit does not queue it: the owner of before may have sent it meanwhile.
+#[test]
+fn what_was_put_before_a_shard_was_gained_comes_with_a_page() {
+    let (mut played, fence) = gained_during_a_batch(true);
+    let entries = [Wanted::Recovered(3), Wanted::Tick];
+    assert_eq!(played.give(page_of(WEST, fence, &[3])), entries, "durable, and not answered yet");
+    // Once more: it may have come after the page.
+    let answered = played.give(Input::Committed(Token(7), BatchEnd::Durable));
+    assert_eq!(answered, [Wanted::Read(WEST, fence)]);
+    assert_eq!(played.give(page_of(WEST, fence, &[3])), []);
+    // What is put from now on comes with its commit.
+    played.give(Input::Committing(Token(8), vec![EntryChange::Put(WEST, EntryId(4))]));
+    played.give(Input::Changed(Changes { shards: vec![WEST], ..Changes::default() }));
+    assert_eq!(played.give(page_of(WEST, fence, &[3, 4])), []);
+    assert_eq!(played.give(Input::Committed(Token(8), BatchEnd::Durable)), []);
+}
+
+/// It became durable after the page was read, and nobody notifies a node of its own commits.
+#[test]
+fn what_was_put_before_a_shard_was_gained_is_read_after_its_commit() {
+    for is_owned in [false, true] {
+        let (mut played, fence) = gained_during_a_batch(is_owned);
+        assert_eq!(played.give(page_of(WEST, fence, &[])), []);
+        let answered = played.give(Input::Committed(Token(7), BatchEnd::Durable));
+        assert_eq!(answered, [Wanted::Read(WEST, fence)]);
+        let entries = [Wanted::Recovered(3), Wanted::Tick];
+        assert_eq!(played.give(page_of(WEST, fence, &[3])), entries);
+    }
+}
+
 /// A process that was stopped for longer than its lease: what has come meanwhile is not acted on.
 #[test]
 fn a_lease_that_is_over_is_noticed_before_a_page_is_taken() {

@@ -6,7 +6,7 @@ use crate::commits::pending::{PendingAnswer, PendingRetry, VerifiedBind};
 use crate::error::EdgeError;
 use crate::ids::Token;
 use base::{Instant, Now};
-use engine::KeyReservations;
+use engine::{KeyReservations, NewEntry, NextHop};
 use node_api::removals::Removals;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -33,6 +33,9 @@ pub(crate) struct Commits {
     pub(crate) keys: KeyReservations,
     /// Entries that are being removed.
     pub(crate) removals: Removals,
+    /// Next hops whose entries became this node's, with the last token that was given out before.
+    gained: BTreeMap<NextHop, Token>,
+    last: Option<Token>,
     /// When the store is next asked to forget old keys.
     forget_at: Option<Instant>,
     /// The request to forget keys that is not answered.
@@ -42,6 +45,7 @@ pub(crate) struct Commits {
 impl Commits {
     /// The answer with this token continues here.
     pub(crate) fn expect(&mut self, token: Token, pending: PendingAnswer) {
+        self.last = Some(token);
         self.pending.insert(token, pending);
     }
 
@@ -118,6 +122,20 @@ impl Commits {
         let retry = first.remove();
         self.removals.go_on(&retry.batch);
         Some(retry)
+    }
+
+    /// The entries for a next hop are this node's from now on. What is being put there is read with the others, if the
+    /// owner of before has not sent it: the answer to its commit does not queue it.
+    pub(crate) fn gained(&mut self, hop: &NextHop) {
+        if let Some(last) = self.last {
+            self.gained.insert(hop.clone(), last);
+        }
+    }
+
+    /// Of the entries that the commit of this token has put, those that are queued here by its answer.
+    pub(crate) fn retain_ours(&self, token: Token, entries: &mut Vec<NewEntry>) {
+        let is_read = |hop: &NextHop| self.gained.get(hop).is_some_and(|last| token <= *last);
+        entries.retain(|entry| !is_read(&entry.record.next_hop));
     }
 
     /// What waits is tried again now: the store takes it, perhaps.

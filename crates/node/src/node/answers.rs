@@ -93,11 +93,14 @@ impl Node {
             if error.is_damage() {
                 return self.outbound.set_record_aside(&mut self.cx, now, Some(id), entry, &error);
             }
-            let error = error.to_string();
-            self.cx.event(LogLevel::Error, Kind::StoreFailed, error).association(id).entry(entry);
             if let Some(association) = self.cx.associations.get_mut(&id) {
                 association.take_sending();
             }
+            if self.cx.queue.went(entry, &error) {
+                return;
+            }
+            let error = error.to_string();
+            self.cx.event(LogLevel::Error, Kind::StoreFailed, error).association(id).entry(entry);
             let seed = self.cx.rng.next_u64();
             self.cx.queue.scheduler.retry(now.mono, entry, seed);
         }
@@ -138,7 +141,7 @@ impl Node {
 
     pub(crate) fn committed(&mut self, now: Now, token: Token, result: Result<(), CommitError>) {
         self.cx.commits.removals.end(token);
-        let (id, entries, after) = match self.cx.commits.take(token) {
+        let (id, mut entries, after) = match self.cx.commits.take(token) {
             Some(PendingAnswer::Commit { association: id, entries, after, charge }) => {
                 if let Some(mut held) = charge {
                     self.arrivals.release_memory(&mut held);
@@ -168,7 +171,7 @@ impl Node {
                 return;
             }
             Some(PendingAnswer::Mailbox(ticket)) => {
-                return self.mailbox_committed(now, ticket, result);
+                return self.mailbox_committed(now, (token, ticket), result);
             }
             Some(PendingAnswer::Registration) => {
                 let ended = self.operations.registration_committed(&mut self.cx, result);
@@ -177,11 +180,12 @@ impl Node {
             Some(PendingAnswer::KeptSends) => {
                 return self.outbound.sends_written(&mut self.cx, now);
             }
-            Some(PendingAnswer::Retry(retry)) => {
+            Some(PendingAnswer::Retry(mut retry)) => {
                 self.cx.commits.retry_answered();
                 match result {
                     Ok(()) => {
                         self.outbound.reroutes_made(&mut self.cx, &retry.batch);
+                        self.cx.commits.retain_ours(token, &mut retry.entries);
                         self.outbound.enqueue_new(&mut self.cx, now, retry.entries);
                         self.cx.release_bodies(retry.bodies);
                         if let Some(request) = retry.order {
@@ -215,6 +219,7 @@ impl Node {
                     }
                     AfterCommit::Sent { .. } => Copies::default(),
                 };
+                self.cx.commits.retain_ours(token, &mut entries);
                 self.outbound.enqueue_new(&mut self.cx, now, entries);
                 if let AfterCommit::Secure { arrival, .. } = &after {
                     self.outbound.secured_late(&mut self.cx, *arrival);

@@ -4,6 +4,7 @@
 pub(crate) mod holds;
 
 use crate::config::times::Times;
+use crate::error::LoadError;
 use base::{BodyId, EntryId, Instant, Now, Precedence};
 use engine::journal::Op;
 use engine::{Brief, Concluded, ContentCopies, NewEntry, NextHop, Record};
@@ -130,6 +131,16 @@ impl EntryQueue {
         self.deferred.remove(id);
         self.in_doubt.remove(&id);
         self.damaged.remove(&id);
+    }
+
+    /// Whether an entry that could not be read is there no longer, because another node has sent or removed it. Then it
+    /// is forgotten here.
+    pub(crate) fn went(&mut self, id: EntryId, error: &LoadError) -> bool {
+        let went = self.owned.is_some() && matches!(error, LoadError::NoEntry);
+        if went {
+            self.leave_to_others(id);
+        }
+        went
     }
 
     /// The number that stands for a mailbox, given out on first use.

@@ -46,7 +46,7 @@ pub(crate) enum Unreadable {
     /// It is damaged.
     Damaged(LoadError),
     /// It is tried again.
-    Again(String),
+    Again(LoadError),
 }
 
 impl Stores {
@@ -97,7 +97,7 @@ impl Stores {
                 self.storing.remove(&entry);
                 match error.is_damage() {
                     true => Some(Unreadable::Damaged(error)),
-                    false => Some(Unreadable::Again(error.to_string())),
+                    false => Some(Unreadable::Again(error)),
                 }
             }
         }

@@ -27,6 +27,7 @@ impl Node {
                 self.cx.queue.own(to, true);
                 self.operations.leaving.remove(&hop);
                 // What was concluded of its entries before is removed first.
+                self.cx.commits.gained(&hop);
                 self.cx.commits.retry_now(now);
                 self.cx.retry_due(now);
                 self.ownership_changed(&hop);

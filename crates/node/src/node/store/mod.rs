@@ -21,12 +21,17 @@ use p1::p3::{AccessError, ChangeCredentials};
 impl Node {
     /// Carries out what the mailboxes ask for.
     pub(crate) fn drain_stores(&mut self, now: Now) {
+        self.drain_stores_after(now, None);
+    }
+
+    /// The same after this commit.
+    fn drain_stores_after(&mut self, now: Now, commit: Option<Token>) {
         while let Some(output) = self.stores.mailboxes.poll() {
-            self.perform_store(now, output);
+            self.perform_store(now, commit, output);
         }
     }
 
-    fn perform_store(&mut self, now: Now, output: machine::Output) {
+    fn perform_store(&mut self, now: Now, commit: Option<Token>, output: machine::Output) {
         use machine::Output as O;
         match output {
             O::Read { ticket, read, precedence } => {
@@ -53,8 +58,11 @@ impl Node {
                 self.cx.event(LogLevel::Info, Kind::SubmissionRefused, detail).entry(entry);
             }
             O::Delivered { entry, item, is_kept } => {
-                let reports = self.stores.stored(&mut self.cx, now, entry, (item, is_kept));
+                let mut reports = self.stores.stored(&mut self.cx, now, entry, (item, is_kept));
                 self.outbound.blame.forget(entry);
+                if let Some(token) = commit {
+                    self.cx.commits.retain_ours(token, &mut reports);
+                }
                 self.outbound.enqueue_new(&mut self.cx, now, reports);
             }
             O::NotDelivered { entry, mailbox, why } => self.not_stored(now, entry, mailbox, why),
@@ -99,8 +107,10 @@ impl Node {
                 self.cx.queue.scheduler.put_back(now.mono, entry);
                 self.outbound.set_record_aside(&mut self.cx, now, None, entry, &error);
             }
-            Some(Unreadable::Again(why)) => {
-                self.cx.event(LogLevel::Error, Kind::StoreFailed, why).entry(entry);
+            Some(Unreadable::Again(error)) if self.cx.queue.went(entry, &error) => {}
+            Some(Unreadable::Again(error)) => {
+                let error = error.to_string();
+                self.cx.event(LogLevel::Error, Kind::StoreFailed, error).entry(entry);
                 let seed = self.cx.rng.next_u64();
                 self.cx.queue.scheduler.retry(now.mono, entry, seed);
             }
@@ -116,13 +126,15 @@ impl Node {
     pub(crate) fn mailbox_committed(
         &mut self,
         now: Now,
-        ticket: Ticket,
+        (token, ticket): (Token, Ticket),
         result: Result<(), CommitError>,
     ) {
         if let Err(error) = &result {
             self.cx.event(LogLevel::Error, Kind::StoreFailed, error.to_string());
         }
         self.stores.mailboxes.committed(now, ticket, result.map_err(|error| error.to_string()));
+        // Here, where it is known with which commit the reports were put.
+        self.drain_stores_after(now, Some(token));
     }
 
     /// Content that was read: for a transfer, for the front of a copy, or for a fetch.

@@ -68,6 +68,7 @@ impl Outbound {
                 cx.queue.scheduler.put_back(now.mono, id);
                 self.set_record_aside(cx, now, None, id, &error);
             }
+            Err(error) if cx.queue.went(id, &error) => {}
             Err(error) => {
                 cx.event(LogLevel::Error, Kind::StoreFailed, error.to_string()).entry(id);
                 self.expand_again(cx, now, id);

@@ -146,6 +146,7 @@ impl Outbound {
             (Err(error), _) if error.is_damage() => {
                 self.set_record_aside(cx, now, None, id, &error);
             }
+            (Err(error), _) if cx.queue.went(id, &error) => {}
             (Err(error), why) => {
                 cx.event(LogLevel::Error, Kind::StoreFailed, error.to_string()).entry(id);
                 match why {

@@ -188,6 +188,7 @@ impl Outbound {
         match error::record(result) {
             Ok(record) if cx.queue.get(id).is_some() => _ = order.records.insert(id, record),
             Ok(_) => order.put(id, ActOutcome::Unknown),
+            Err(error) if cx.queue.went(id, &error) => order.put(id, ActOutcome::Unknown),
             // It is to be gone, whatever it is.
             Err(_) if order.act == Act::Delete => _ = order.unread.insert(id),
             Err(error) => {

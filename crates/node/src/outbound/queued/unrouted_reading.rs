@@ -141,6 +141,7 @@ impl Outbound {
             Err(error) if error.is_damage() => {
                 self.set_record_aside(cx, now, None, entry, &error);
             }
+            Err(error) if cx.queue.went(entry, &error) => {}
             Err(error) => {
                 cx.event(LogLevel::Error, Kind::StoreFailed, error.to_string()).entry(entry);
                 self.unrouted.not_before = Some(now.mono + RETRY_AFTER);

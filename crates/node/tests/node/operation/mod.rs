@@ -3,6 +3,7 @@
 mod channels;
 mod clock;
 mod day;
+mod gained;
 mod lists;
 mod orders;
 mod reload;
