@@ -148,6 +148,8 @@ pub struct Membership {
     stale: bool,
     todo: VecDeque<Call>,
     look_at: Instant,
+    /// The last look began then.
+    looked: Instant,
     owned: BTreeMap<QueueId, (String, Fence)>,
     shards: BTreeSet<QueueId>,
     leaving: BTreeSet<QueueId>,
@@ -176,6 +178,7 @@ impl Membership {
             stale: false,
             todo: VecDeque::new(),
             look_at: Instant(0),
+            looked: Instant(0),
             owned: BTreeMap::new(),
             shards: BTreeSet::new(),
             leaving: BTreeSet::new(),
@@ -325,10 +328,14 @@ impl Membership {
         if self.lease.is_none() || self.calling.is_some() {
             return;
         }
-        let next = match self.todo.pop_front() {
-            None if self.look_at <= now => Some(Call::Look),
-            next => next,
-        };
+        // A node that takes over thousands of shards would see nothing else for long: who wants a mailbox waits for it,
+        // and another node's lease may end. A look after each call would cost more than the calls.
+        let is_long_ago = self.looked + self.settings.lease / 4 <= now;
+        let looks = self.look_at <= now && (self.todo.is_empty() || is_long_ago);
+        let next = if looks { Some(Call::Look) } else { self.todo.pop_front() };
+        if looks {
+            self.looked = now;
+        }
         if let Some(call) = next {
             self.stale = false;
             self.calling = Some(call.clone());
@@ -440,9 +447,8 @@ impl Membership {
         self.nodes = nodes;
         let owner = |row: &ShardRow| Some((row.shard, row.owner?.0));
         self.owners = rows.iter().filter_map(owner).collect();
-        let left: Vec<Call> = self.left.iter().map(|shard| self.release(*shard)).collect();
-        self.todo.extend(left);
-        self.todo.extend(calls);
+        // What was left of the plan before is in this one, or obsolete.
+        self.todo = self.left.iter().map(|shard| self.release(*shard)).chain(calls).collect();
         lost.into_iter().for_each(|shard| self.lose(shard));
         for shard in leave {
             self.leaving.insert(shard);

@@ -72,6 +72,13 @@ pub(crate) fn plan(own: &Own<'_>, nodes: &[NodeRow], rows: &[ShardRow]) -> Plan 
             take_or_ask(own, &mut plan, nodes, (shard, name, row), &mut moves);
         }
     }
+    // Somebody waits for these, and peers have what is urgent.
+    plan.calls.sort_by_key(|call| match call {
+        Call::Acquire { shard, .. } | Call::Ask(shard) if own.wanted.contains_key(shard) => 1,
+        Call::Acquire { shard, .. } if shard.is_of_mailbox() => 3,
+        Call::Acquire { .. } | Call::Ask(_) => 2,
+        _ => 0,
+    });
     plan
 }
 
