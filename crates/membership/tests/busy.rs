@@ -32,7 +32,7 @@ fn mailbox(n: u64) -> ShardRow {
 }
 
 impl Taking {
-    fn of(count: u64) -> Taking {
+    fn new(count: u64) -> Taking {
         let settings = Settings { name: "n1".to_owned(), lease: LEASE, peers: BTreeMap::new() };
         let shards = (0..count).map(mailbox).map(|row| (row.shard, row)).collect();
         let (node, now) = (Membership::new(settings), Instant(1_000_000_000));
@@ -89,7 +89,7 @@ impl Taking {
 
 #[test]
 fn a_node_looks_while_it_takes_many_shards() {
-    let mut taking = Taking::of(3_000);
+    let mut taking = Taking::new(3_000);
     (0..3_100).for_each(|_| taking.step());
     assert!(taking.shards.values().all(|row| row.owner.is_some()), "it takes all of them");
     let looks = taking.looks();
@@ -109,7 +109,7 @@ fn a_node_looks_while_it_takes_many_shards() {
 /// Else he is refused after five seconds.
 #[test]
 fn a_user_who_binds_gets_his_mailbox_before_the_others() {
-    let mut taking = Taking::of(3_000);
+    let mut taking = Taking::new(3_000);
     (0..10).for_each(|_| taking.step());
     let (shard, name) = (mailbox(9_999).shard, mailbox(9_999).name);
     let asked = taking.made.last().map(|(at, _)| *at).unwrap_or_default();

@@ -45,6 +45,20 @@ fn seconds(time: f64) -> Duration {
     Duration::try_from_secs_f64(time).unwrap_or_default()
 }
 
+fn shard_row(row: &Row) -> ShardRow {
+    let fence = Fence(unsigned(row.get(3)));
+    let owner: Option<i64> = row.get(2);
+    let asked: Option<i64> = row.get(5);
+    ShardRow {
+        shard: QueueId(number(row.get(0))),
+        name: row.get(1),
+        owner: owner.map(|owner| (node_epoch(owner), fence)),
+        // One that never had an owner is free for long.
+        since: seconds(row.get::<_, Option<f64>>(4).unwrap_or(NEVER_OWNED)),
+        asked_by: asked.map(node_epoch),
+    }
+}
+
 /// A listing of a shard that goes on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Listing {
@@ -149,7 +163,7 @@ impl Cluster for PostgresStore {
         let row = row.ok_or(StoreError::Undone)?;
         let (node, contents): (i64, Vec<i64>) = (row.get(0), row.get(1));
         *lock(&self.lease) = Some(Joined { node, lease, draining: false });
-        *lock(&self.committing.standing) = Standing { node: Some(node), ..Standing::default() };
+        *lock(&self.committing.standing) = Standing { node: Some(node) };
         if !contents.is_empty() {
             self.spools.keep(take_up(&self.writers, run, Some(contents))?);
         }
@@ -192,23 +206,21 @@ impl Cluster for PostgresStore {
     fn acquire(&self, shard: QueueId, name: &str, from: BatchId) -> Result<Acquired, StoreError> {
         let node = self.joined()?.node;
         let (queue, name) = (stored(shard.0), Arc::new(name.to_owned()));
+        let from = i64::try_from(from.0).unwrap_or(i64::MAX);
         let row = self.control.call("acquiring a shard", move |client| {
             let name = Arc::clone(&name);
             async move {
-                let sql = "SELECT o_is, o_number FROM acquire($1, $2, $3)";
-                client.row(sql, &[&node, &queue, &*name]).await
+                let sql = "SELECT o_is, o_number FROM acquire($1, $2, $3, $4)";
+                client.row(sql, &[&node, &queue, &*name, &from]).await
             }
         })?;
         let row = row.ok_or(StoreError::Undone)?;
         let (is, number): (i16, i64) = (row.get(0), row.get(1));
         Ok(match is {
             1 => {
-                let mut standing = lock(&self.committing.standing);
-                if standing.node != Some(node) {
+                if lock(&self.committing.standing).node != Some(node) {
                     return Ok(Acquired::Dead);
                 }
-                let from = i64::try_from(from.0).unwrap_or(i64::MAX);
-                standing.add(queue, number, from);
                 Acquired::Ours(Fence(unsigned(number)))
             }
             0 => Acquired::Owned(node_epoch(number)),
@@ -218,9 +230,7 @@ impl Cluster for PostgresStore {
 
     fn release(&self, shards: &[QueueId]) -> Result<(), StoreError> {
         let node = self.joined()?.node;
-        let queues: Vec<i64> = shards.iter().map(|shard| stored(shard.0)).collect();
-        lock(&self.committing.standing).remove(&queues);
-        let queues = Arc::new(queues);
+        let queues: Arc<Vec<i64>> = Arc::new(shards.iter().map(|shard| stored(shard.0)).collect());
         self.control.call("releasing shards", move |client| {
             let queues = Arc::clone(&queues);
             async move {
@@ -267,20 +277,42 @@ impl Cluster for PostgresStore {
                        USING (queue) ORDER BY queue";
             client.rows(sql, &[]).await
         })?;
-        let shard = |row: &Row| {
-            let fence = Fence(unsigned(row.get(3)));
-            let owner: Option<i64> = row.get(2);
-            let asked: Option<i64> = row.get(5);
-            ShardRow {
-                shard: QueueId(number(row.get(0))),
-                name: row.get(1),
-                owner: owner.map(|owner| (node_epoch(owner), fence)),
-                // One that never had an owner is free for long.
-                since: seconds(row.get::<_, Option<f64>>(4).unwrap_or(NEVER_OWNED)),
-                asked_by: asked.map(node_epoch),
+        Ok(rows.iter().map(shard_row).collect())
+    }
+
+    fn shards_of(&self, shards: &[QueueId]) -> Result<Vec<ShardRow>, StoreError> {
+        let queues: Arc<Vec<i64>> = Arc::new(shards.iter().map(|shard| stored(shard.0)).collect());
+        let rows = self.control.call("looking at shards", move |client| {
+            let queues = Arc::clone(&queues);
+            async move {
+                let sql = "SELECT q.queue, coalesce(name, ''), owner, coalesce(fence, 0), \
+                             extract(epoch FROM clock_timestamp() - since)::float8, asked_by \
+                           FROM unnest($1::bigint[]) q(queue) LEFT JOIN shard s ON s.queue = q.queue";
+                client.rows(sql, &[&*queues]).await
             }
-        };
-        Ok(rows.iter().map(shard).collect())
+        })?;
+        Ok(rows.iter().map(shard_row).collect())
+    }
+
+    fn news(&self, places: &[(QueueId, Place)]) -> Result<Vec<QueueId>, StoreError> {
+        let queues: Vec<i64> = places.iter().map(|(shard, _)| stored(shard.0)).collect();
+        let horizons: Vec<String> =
+            places.iter().map(|(_, place)| place.horizon.to_string()).collect();
+        let lasts: Vec<i64> =
+            places.iter().map(|(_, place)| i64::try_from(place.last).unwrap_or(i64::MAX)).collect();
+        let asked = Arc::new((queues, horizons, lasts));
+        let rows = self.readers.call("looking for new entries", move |client| {
+            let asked = Arc::clone(&asked);
+            async move {
+                // One look-up of the index for each.
+                let sql = "SELECT p.queue FROM unnest($1::bigint[], $2::text[], $3::bigint[]) \
+                             p(queue, horizon, last) \
+                           WHERE (SELECT true FROM entry e WHERE e.queue = p.queue \
+                             AND (e.xact, e.seq) > (p.horizon::xid8, p.last) LIMIT 1)";
+                client.rows(sql, &[&asked.0, &asked.1, &asked.2]).await
+            }
+        })?;
+        Ok(rows.iter().map(|row| QueueId(number(row.get(0)))).collect())
     }
 
     /// An entry is listed by the number of its transaction and its own. Below the lowest transaction that
@@ -324,23 +356,6 @@ impl Cluster for PostgresStore {
             if left.is_zero() || changes != Changes::default() {
                 return Ok(changes);
             }
-        }
-    }
-}
-
-impl Standing {
-    fn add(&mut self, queue: i64, fence: i64, from: i64) {
-        self.remove(&[queue]);
-        self.shards.push(queue);
-        self.fences.push(fence);
-        self.from.push(from);
-    }
-
-    fn remove(&mut self, queues: &[i64]) {
-        while let Some(at) = self.shards.iter().position(|shard| queues.contains(shard)) {
-            self.shards.swap_remove(at);
-            self.fences.swap_remove(at);
-            self.from.swap_remove(at);
         }
     }
 }

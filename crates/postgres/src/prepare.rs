@@ -10,13 +10,14 @@ use std::time::Duration;
 use store::StoreError;
 
 /// The steps. A step that was released is never changed: what changes is another step.
-const STEPS: [&str; 6] = [
+const STEPS: [&str; 7] = [
     include_str!("../migrations/0001_tables.sql"),
     include_str!("../migrations/0002_functions.sql"),
     include_str!("../migrations/0003_cluster.sql"),
     include_str!("../migrations/0004_site.sql"),
     include_str!("../migrations/0005_tracking.sql"),
     include_str!("../migrations/0006_fences.sql"),
+    include_str!("../migrations/0007_owned.sql"),
 ];
 
 /// The version of the tables that this release needs.

@@ -76,7 +76,7 @@ impl PostgresStore {
             site: options.site.clone(),
         };
         // In a site nothing is committed before the node has joined.
-        let standing = Standing { node: options.site.as_ref().map(|_| 0), ..Standing::default() };
+        let standing = Standing { node: options.site.as_ref().map(|_| 0) };
         Ok(PostgresStore {
             committing: Committing::new(stage, lane, standing),
             contents: Arc::clone(&spools) as Arc<dyn Contents>,

@@ -244,7 +244,12 @@ impl Surveyor {
         let rows = self.pool.call("forgetting a node", move |client| {
             let name = Arc::clone(&name);
             async move {
-                let sql = "DELETE FROM node WHERE name = $1 AND died IS NOT NULL RETURNING epoch";
+                // With their runs: what they were receiving is nobody's then, and is swept.
+                let sql = "WITH gone AS ( \
+                      DELETE FROM run r WHERE \
+                        EXISTS (SELECT FROM node WHERE run = r.epoch AND name = $1 AND died IS NOT NULL) \
+                        AND NOT EXISTS (SELECT FROM node WHERE run = r.epoch AND died IS NULL)) \
+                    DELETE FROM node WHERE name = $1 AND died IS NOT NULL RETURNING epoch";
                 client.rows(sql, &[&*name]).await
             }
         })?;

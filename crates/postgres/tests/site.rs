@@ -353,12 +353,79 @@ fn what_others_do_is_noticed() {
     assert!(commit(&two, vec![put(1, b"x"), meta("name", b"value")]).is_durable());
     let changes = one.watch(Duration::from_secs(5)).unwrap();
     assert_eq!((changes.shards, changes.values), (vec![QUEUE], vec!["name".to_owned()]));
+    // A notice is dear: of what no other node looks at there is none.
+    let names = ["mailbox/5/totals", "entries/3", "sending"];
+    for name in names {
+        assert!(commit(&two, vec![meta(name, b"value")]).is_durable());
+    }
     ours(&one, QUEUE, 0);
+    assert!(commit(&one, vec![put(2, b"x")]).is_durable());
+    let changes = one.watch(Duration::from_secs(5)).unwrap();
+    let members = store::cluster::Changes { members: true, ..<_>::default() };
+    assert_eq!(changes, members, "the shard has another owner, and nothing else");
+    assert_eq!(one.watch(quiet).unwrap(), <_>::default());
+    assert!(commit(&two, vec![put(3, b"x"), meta("registered/ops", b"value")]).is_durable());
+    let changes = one.watch(Duration::from_secs(5)).unwrap();
+    assert_eq!((changes.shards, changes.values), (vec![QUEUE], vec!["registered/ops".to_owned()]));
     two.ask(QUEUE).unwrap();
     assert!(one.watch(Duration::from_secs(5)).unwrap().members);
     // A connection that is lost may have missed anything.
     site.sql("select pg_terminate_backend(pid) from pg_stat_activity where query like 'LISTEN%'");
     assert!((0..20).any(|_| one.watch(quiet).unwrap().all));
+}
+
+/// One look for all shards, however many.
+#[test]
+fn of_many_shards_those_with_news_are_found() {
+    let Some(site) = Site::if_installed() else { return };
+    let (one, two) = (node(&site, "one").0, node(&site, "two").0);
+    let entry = |id, queue| Op::PutEntry {
+        precedence: Precedence::Routine,
+        id: EntryId(id),
+        queue: QueueId(queue),
+        record: Bytes::from_static(b"x"),
+    };
+    assert!(commit(&two, vec![entry(1, 1), entry(2, 2)]).is_durable());
+    let mut places: Vec<(QueueId, Place)> =
+        (1..2_000).map(|queue| (QueueId(queue), Place::default())).collect();
+    let news = |places: &[(QueueId, Place)]| {
+        one.news(places).unwrap().into_iter().map(|shard| shard.0).collect::<BTreeSet<u64>>()
+    };
+    assert_eq!(news(&places), [1, 2].into());
+    for (shard, place) in &mut places {
+        *place = one.shard_entries(*shard, *place, 99).unwrap().next;
+    }
+    assert_eq!(news(&places), [].into());
+    assert!(commit(&two, vec![entry(3, 2), entry(4, 1_999)]).is_durable());
+    assert_eq!(news(&places), [2, 1_999].into());
+    let rows = one.shards_of(&[QUEUE, QueueId(2)]).unwrap();
+    assert!(rows.iter().all(|row| row.owner.is_none()) && rows.len() == 2, "{rows:?}");
+}
+
+/// Nobody takes up what it was receiving: it would stay in the database for ever.
+#[test]
+fn what_a_forgotten_node_was_receiving_is_swept() {
+    let Some(site) = Site::if_installed() else { return };
+    let (one, _) = node(&site, "one");
+    let (two, second) = node(&site, "two");
+    two.contents().open(SpoolId(1)).unwrap();
+    two.contents().append(SpoolId(1), octets(2 << 20, 1)).unwrap();
+    two.contents().sync(SpoolId(1)).unwrap();
+    std::mem::forget(two);
+    let contents = || site.sql("select count(*) from content");
+    let swept = || while one.tidy().unwrap() > 0 {};
+    swept();
+    assert_eq!(contents(), "1");
+    site.sql(&format!("update node set lease_until = now() where epoch = {}", second.0));
+    assert_eq!(one.bury(&[second]).unwrap(), [second]);
+    swept();
+    assert_eq!(contents(), "1", "the node may come back");
+    let surveyor = postgres_store::Surveyor::new(&site.url(), &site.options).unwrap();
+    assert_eq!(surveyor.forget("one").unwrap(), 0, "it lives");
+    assert_eq!(surveyor.forget("two").unwrap(), 1);
+    swept();
+    assert_eq!(contents(), "0");
+    assert!(commit(&one, vec![put(1, b"x")]).is_durable());
 }
 
 #[test]

@@ -2,11 +2,12 @@
 
 use base::{EntryId, Precedence, Utc};
 use bytes::Bytes;
+use engine::journal::QueueId;
 use engine::{NextHop, Record};
 use node_api::queue::page::{QueuePage, QueueRequest, ROWS};
 use node_api::queue::row::QueueRow;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use store::cluster::{Cluster, NodeEpoch, ShardRow};
 use store::{QueueStore, StoreError};
 
@@ -64,14 +65,15 @@ impl Elsewhere<'_> {
     /// Those of the store.
     pub fn page(&self, request: &ElsewhereRequest) -> Result<ElsewherePage, StoreError> {
         let asked = &request.asked;
-        let names = self.names()?;
         if let Some(entry) = asked.entry {
-            let row = self.find(entry, &names)?.map(|(mut row, record)| {
+            let fully = |(_, mut row, record): (EntryId, QueueRow, Bytes)| {
                 row.describe_fully(&record);
                 row
-            });
-            return Ok(ElsewherePage { rows: row.into_iter().collect(), next: None });
+            };
+            let rows = self.find(&[entry])?.into_iter().map(fully).collect();
+            return Ok(ElsewherePage { rows, next: None });
         }
+        let names = self.names()?;
         let mut shards = self.cluster.shards()?;
         shards.retain(|shard| self.is_asked(asked, shard));
         let limit = asked.limit.clamp(1, ROWS);
@@ -121,14 +123,8 @@ impl Elsewhere<'_> {
     /// # Errors
     /// Those of the store.
     pub fn owners(&self, entries: &[EntryId]) -> Result<BTreeMap<EntryId, String>, StoreError> {
-        let names = self.names()?;
-        let mut owners = BTreeMap::new();
-        for id in entries {
-            if let Some((row, _)) = self.find(*id, &names)? {
-                owners.insert(*id, row.node.unwrap_or_default());
-            }
-        }
-        Ok(owners)
+        let found = self.find(entries)?.into_iter();
+        Ok(found.map(|(id, row, _)| (id, row.node.unwrap_or_default())).collect())
     }
 
     fn names(&self) -> Result<BTreeMap<NodeEpoch, String>, StoreError> {
@@ -148,25 +144,28 @@ impl Elsewhere<'_> {
         self.is_elsewhere(shard) && is_of(&asked.peer, false) && is_of(&asked.mailbox, true)
     }
 
-    /// An entry with its record, if another node has it.
-    fn find(
-        &self,
-        id: EntryId,
-        names: &BTreeMap<NodeEpoch, String>,
-    ) -> Result<Option<(QueueRow, Bytes)>, StoreError> {
-        for precedence in Precedence::ALL {
-            let Some(record) = self.store.entry((precedence, id))? else { continue };
-            let Ok(brief) = Record::peek(&record) else { return Ok(None) };
-            let queue = brief.next_hop.queue();
-            let shards = self.cluster.shards()?;
-            let found = shards.iter().find(|row| row.shard == queue);
-            let Some(shard) = found.filter(|shard| self.is_elsewhere(shard)) else {
-                return Ok(None);
-            };
-            let row = self.row(id, precedence, &record, shard, names);
-            return Ok(row.map(|row| (row, record.clone())));
+    /// These entries with their records, of those that other nodes have.
+    fn find(&self, ids: &[EntryId]) -> Result<Vec<(EntryId, QueueRow, Bytes)>, StoreError> {
+        let mut found = Vec::new();
+        for id in ids {
+            for precedence in Precedence::ALL {
+                let Some(record) = self.store.entry((precedence, *id))? else { continue };
+                if let Ok(brief) = Record::peek(&record) {
+                    found.push((brief.next_hop.queue(), *id, precedence, record.clone()));
+                }
+                break;
+            }
         }
-        Ok(None)
+        let queues: BTreeSet<QueueId> = found.iter().map(|(queue, ..)| *queue).collect();
+        let shards = self.cluster.shards_of(&queues.into_iter().collect::<Vec<_>>())?;
+        let shards = shards.into_iter().filter(|shard| self.is_elsewhere(shard));
+        let shards: BTreeMap<QueueId, ShardRow> = shards.map(|row| (row.shard, row)).collect();
+        let names = self.names()?;
+        let row = |(queue, id, precedence, record): (QueueId, EntryId, Precedence, Bytes)| {
+            let row = self.row(id, precedence, &record, shards.get(&queue)?, &names)?;
+            Some((id, row, record))
+        };
+        Ok(found.into_iter().filter_map(row).collect())
     }
 
     fn row(

@@ -13,15 +13,14 @@ const SQL: &str = "SELECT commit_group($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 
     $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, \
     $34, $35, $36, $37, $38, $39)";
 
-/// The rights by which a commit is made: without a cluster there are none.
-#[derive(Clone, Debug, Default)]
+/// The node by whose rights a commit is made: without a cluster there are none.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Standing {
     pub(crate) node: Option<i64>,
-    pub(crate) shards: Vec<i64>,
-    pub(crate) fences: Vec<i64>,
-    /// Only later batches profit from the fence.
-    pub(crate) from: Vec<i64>,
 }
+
+/// What commits brought until version 7 of the tables: the shards of the node, with their fences.
+const NO_SHARDS: [i64; 0] = [];
 
 /// The arguments of one call. They are kept while its end is not known.
 #[derive(Debug, Default)]
@@ -157,9 +156,9 @@ impl Call {
             &connection,
             &group,
             &standing.node,
-            &standing.shards,
-            &standing.fences,
-            &standing.from,
+            &&NO_SHARDS[..],
+            &&NO_SHARDS[..],
+            &&NO_SHARDS[..],
             &self.needed,
             &self.copies.0,
             &self.copies.1,

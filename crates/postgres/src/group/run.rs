@@ -148,7 +148,7 @@ impl Committing {
                 }
             }
             self.complete(&run, &mut refused);
-            let call = Arc::new(Call::from_plan(&plan, lock(&self.standing).clone()));
+            let call = Arc::new(Call::from_plan(&plan, *lock(&self.standing)));
             let ended = lane.commit(&call);
             self.apply_decision(lane);
             let failure = match ended {

@@ -74,6 +74,18 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
     /// Those of the engine.
     fn shards(&self) -> Result<Vec<ShardRow>, StoreError>;
 
+    /// These shards, in any order; one that never had an owner is among them.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    fn shards_of(&self, shards: &[QueueId]) -> Result<Vec<ShardRow>, StoreError>;
+
+    /// Of these shards those that have entries after a place, and some others perhaps.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    fn news(&self, places: &[(QueueId, Place)]) -> Result<Vec<QueueId>, StoreError>;
+
     /// Entries of a shard after a place, and some before it perhaps: at most `limit` of them and about 8 MiB of
     /// records. An entry that another node commits late is not missed: it comes with a later call.
     ///
