@@ -25,7 +25,10 @@
 #    that one: the script refuses. `--alone` promotes all the same, and may lose what was acknowledged.
 # 4. The new primary waits for one of the other servers from its first commit on: its
 #    `synchronous_standby_names` are set before the promotion.
-# 5. The others follow the new primary.
+# 5. The others follow the new primary: with the CONNINFO of the new primary, so the role that it names
+#    needs a line `host replication ROLE ADDRESS METHOD` in the pg_hba.conf of each server, and its
+#    password in the .pgpass of each standby. The script waits until the new primary shows each of them
+#    in pg_stat_replication.
 #
 # The old primary must not come back as a primary. `--old-data` writes standby.signal into its data
 # directory, where that is on this machine: then it can start as a standby only. On another machine do
@@ -35,7 +38,8 @@
 # `primary_conninfo` with `application_name`, and start it.
 #
 # Prints what it does on standard error and `promoted NAME` on standard output. Ends with 0; 2 for
-# wrong arguments; 3 where it refuses; 1 where something failed. It may be run again after a failure.
+# wrong arguments; 3 where it refuses; 4 where the promotion is done, and a standby does not follow the
+# new primary; 1 where something failed. It may be run again after a failure.
 # PSQL names another `psql`.
 
 set -eu
@@ -43,6 +47,7 @@ psql=${PSQL:-psql}
 old= old_url= old_data= alone=
 names=
 limit=60
+follows=20
 
 fail() { code=$1; shift; echo "promote.sh: $*" >&2; exit "$code"; }
 note() { echo "promote.sh: $*" >&2; }
@@ -144,6 +149,28 @@ for name in $here; do
     ask "$(url_of "$name")" "alter system set primary_conninfo = :'primary';
         select pg_reload_conf();" \
         -v primary="$(url_of "$winner") application_name=$name connect_timeout=3" >/dev/null
-    note "$name follows $winner"
+done
+missing=
+for name in $here; do
+    [ "$name" != "$winner" ] || continue
+    tries=0
+    until [ "$(ask "$(url_of "$winner")" "select exists (select from pg_stat_replication
+        where application_name = :'name' and state in ('catchup', 'streaming'))" -v name="$name")" = t ]
+    do
+        tries=$((tries + 1))
+        if [ $tries -ge $((follows * 10)) ]; then
+            missing="$missing $name"
+            break
+        fi
+        sleep 0.1
+    done
+    case " $missing " in
+        *" $name "*) note "$name does not follow $winner: its own log has the reason" ;;
+        *) note "$name follows $winner" ;;
+    esac
 done
 echo "promoted $winner"
+if [ -n "$missing" ]; then
+    note "see in pg_hba.conf of $winner that it permits replication, and .pgpass of$missing; run this again then"
+    fail 4 "$winner is the primary, and these do not follow it:$missing"
+fi

@@ -151,6 +151,24 @@ fn a_trio_survives_the_loss_of_its_primary_with_all_that_was_committed() {
     assert!(connect(&trio.servers()[0], &url), "{url}");
 }
 
+/// Whoever runs the script learns that no commit will be confirmed.
+#[test]
+fn a_promotion_that_no_standby_follows_is_no_success() {
+    let Some(programs) = programs_or_skip("a_promotion") else { return };
+    let mut trio = Trio::start(Options::new().programs(programs)).unwrap();
+    for number in [1, 2] {
+        let server = trio.server(number).unwrap();
+        let path = server.data().join("pg_hba.conf");
+        let rules = std::fs::read_to_string(&path).unwrap();
+        let refuse = "local replication all reject\nhost replication all all reject\n";
+        std::fs::write(&path, format!("{refuse}{rules}")).unwrap();
+        server.reload(&[]).unwrap();
+    }
+    trio.server(0).unwrap().kill().unwrap();
+    let error = trio.promote().unwrap_err().to_string();
+    assert!(error.contains("does not follow") && error.contains("pg_hba.conf"), "{error}");
+}
+
 #[test]
 fn a_relay_cuts_keeps_silent_and_resumes() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
