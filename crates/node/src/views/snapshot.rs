@@ -53,14 +53,14 @@ impl Node {
             unopened: self.is_unopened(address),
             former: !users.contains(address),
         });
-        // Mailboxes of the message store whose users were removed.
+        // Mailboxes of the message store, of users for whom nothing waits here or who were removed.
         let known: BTreeSet<&str> = self.cx.queue.mailboxes().map(|(_, address)| address).collect();
         let others = self.stores.mailboxes.addresses();
         let others =
             others.filter(|address| !known.contains(&**address)).map(|address| MailboxStatus {
                 stored: self.stored(&address),
                 unopened: self.is_unopened(&address),
-                former: true,
+                former: !users.contains(&*address),
                 address,
                 ..MailboxStatus::default()
             });

@@ -24,6 +24,7 @@ impl Outbound {
             Ok(_) if cx.queue.get(id).is_some() || cx.commits.removals.has(id) => {}
             Ok(brief) => {
                 self.enqueue(cx, now, id, precedence, &brief);
+                self.note_taken_over(cx, now, id);
                 if brief.not_before.is_some_and(|at| cx.queue.wall.gone >= Some(at)) {
                     cx.queue.deferred.keep(id);
                 }

@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 pub(crate) struct Late {
     /// Those that were late when they were recovered.
     pub(crate) at_start: u64,
+    /// Those that were late for long when they came from another node: that one has logged it.
+    pub(crate) logged: BTreeSet<EntryId>,
     pub(crate) reading: usize,
     /// Expired ones whose record could not be read.
     pub(crate) again: BTreeSet<(Instant, EntryId)>,

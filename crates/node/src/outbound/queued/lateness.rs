@@ -23,7 +23,19 @@ const MAX_READ: usize = 64;
 /// When one that could not be read is tried again.
 const AGAIN: Duration = Duration::from_secs(60);
 
+/// An owner logs that an entry is late within this time, unless it is lost then: so the next one does.
+const LOGGED: Duration = Duration::from_secs(60);
+
 impl Outbound {
+    /// Notes one that came from another node, where that one has logged that it is late.
+    pub(crate) fn note_taken_over(&mut self, cx: &Context, now: Now, id: EntryId) {
+        let was_logged =
+            cx.queue.get(id).is_some_and(|item| now.mono.since(item.alert_at) >= LOGGED);
+        if was_logged && cx.queue.copies.is_complete() {
+            self.late.logged.insert(id);
+        }
+    }
+
     /// Counts copies that were late already when they were recovered: they were logged before, one by one.
     pub(crate) fn count_late_at_start(&mut self, cx: &mut Context, now: Now) {
         while !cx.queue.copies.is_complete()
@@ -108,6 +120,9 @@ impl Outbound {
             } else if let Some(id) = cx.queue.scheduler.expired(now.mono) {
                 (id, LateReason::Expired)
             } else if let Some(id) = cx.queue.scheduler.overdue(now.mono) {
+                if self.late.logged.remove(&id) {
+                    continue;
+                }
                 (id, LateReason::Overdue)
             } else {
                 return;

@@ -251,3 +251,28 @@ fn a_hold_here_leaves_the_holds_of_other_nodes() {
     bench.feed(Input::Operate { request: 7, entries: vec![EntryId(2)], act: Act::Hold, by });
     assert_eq!(bench.store.meta.get(HELD), Some(&holds(&[2, 900])));
 }
+
+/// The owner before has logged it; one that became late while nobody owned it is logged by the next one.
+#[test]
+fn what_is_late_is_logged_by_one_owner() {
+    let mut bench = several();
+    let user = NextHop::Mailbox("/c=it/admd=net/prmd=naples/s=ops".to_owned());
+    let gained = |bench: &mut Bench| {
+        shard(bench, ShardChange::Gained(user.clone()));
+        bench.queue_to(EntryId(1), user.clone(), Precedence::Flash);
+        bench.feed(Input::Tick);
+    };
+    gained(&mut bench);
+    bench.pass(3_600 * SECOND);
+    assert_eq!(bench.count(Kind::Overdue), 1);
+    shard(&mut bench, ShardChange::Lost(user.clone()));
+    gained(&mut bench);
+    bench.pass(10 * SECOND);
+    assert_eq!(bench.count(Kind::Overdue), 1, "it moved only");
+    // Another node had it, and was lost when it became late.
+    let mut bench = several();
+    bench.pass(65 * SECOND);
+    gained(&mut bench);
+    bench.pass(10 * SECOND);
+    assert_eq!(bench.count(Kind::Overdue), 1);
+}
