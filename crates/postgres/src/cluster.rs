@@ -2,6 +2,8 @@
 //! `migrations/0001_tables.sql`, the functions in `0003_cluster.sql`.
 
 use crate::connection::client::lock;
+use crate::connection::edge::now;
+use crate::connection::failure::Failure;
 use crate::group::Standing;
 use crate::numbers::{number, precedence, stored, unsigned};
 use crate::queue::PostgresStore;
@@ -24,6 +26,10 @@ const NEVER_OWNED: f64 = 61.0;
 const OCTETS: usize = 8 << 20;
 /// Epochs that are passed at once: some tenths of a second.
 const EPOCHS: i64 = 200_000;
+const JOINING: &str = "joining the site";
+/// Between two looks at the lease of an earlier process, and after its end.
+const LEASE_LOOK: Duration = Duration::from_millis(100);
+const BEHIND: Duration = Duration::from_millis(5);
 /// Most entries of a page.
 const MOST: usize = 16_384;
 
@@ -57,6 +63,15 @@ fn shard_row(row: &Row) -> ShardRow {
         since: seconds(row.get::<_, Option<f64>>(4).unwrap_or(NEVER_OWNED)),
         asked_by: asked.map(node_epoch),
     }
+}
+
+/// Another process that has the name of this node, and a lease.
+struct Earlier {
+    /// The end of the lease, in seconds since 1970 by the clock of the database.
+    until: f64,
+    /// What is left of it, in seconds.
+    left: f64,
+    runs: String,
 }
 
 /// A listing of a shard that goes on.
@@ -135,14 +150,68 @@ impl PostgresStore {
         }
     }
 
+    /// Joins, unless another process has the name and a lease.
+    fn try_to_join(
+        &self,
+        name: &str,
+        lease: Duration,
+    ) -> Result<Result<NodeEpoch, Earlier>, StoreError> {
+        let (name, lease) = (name.to_owned(), lease.as_secs_f64());
+        let place = self.options.site.as_ref().and_then(|site| site.place.clone());
+        let (key, words) = place.map(|place| (place.key, place.words)).unzip();
+        let mut lane = self.committing.lane();
+        let run = lane.epoch;
+        let row = lane.call(|client| async move {
+            let sql = "SELECT o_epoch, o_contents, o_until, o_left, o_runs \
+                       FROM join_site($1, $2, make_interval(secs => $3), $4, $5)";
+            client.row(sql, &[&run, &name, &lease, &key, &words]).await
+        });
+        let row = row.map_err(|failure| match failure {
+            Failure::Refused { code, detail, .. } if code == "MT009" => lane.taken_over(detail),
+            failure => failure,
+        });
+        drop(lane);
+        let row = row.map_err(|failure| failure.into_error(&self.target, JOINING))?;
+        let row = row.ok_or(StoreError::Undone)?;
+        let contents: Vec<i64> = row.get(1);
+        let Some(node) = row.get::<_, Option<i64>>(0) else {
+            return Ok(Err(Earlier { until: row.get(2), left: row.get(3), runs: row.get(4) }));
+        };
+        *lock(&self.lease) = Some(Joined { node, lease, draining: false });
+        *lock(&self.committing.standing) = Standing { node: Some(node) };
+        if !contents.is_empty() {
+            self.spools.keep(take_up(&self.writers, run, Some(contents))?);
+        }
+        Ok(Ok(node_epoch(node)))
+    }
+
+    /// The value of this name, which is this one from now on if there was none. Not for values of a single node.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn value_or_put(&self, name: &str, value: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let given = Arc::new((name.to_owned(), value.to_vec()));
+        let row = self.control.call("recording a value of the site", move |client| {
+            let given = Arc::clone(&given);
+            async move {
+                let sql = "INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+                client.rows(sql, &[&given.0, &given.1]).await?;
+                client.row("SELECT value FROM meta WHERE name = $1", &[&given.0]).await
+            }
+        })?;
+        row.map(|row| row.get(0)).ok_or(StoreError::Undone)
+    }
+
     fn joined(&self) -> Result<Joined, StoreError> {
         lock(&self.lease).ok_or(StoreError::NoLease)
     }
 }
 
 impl Cluster for PostgresStore {
+    /// A process that was killed is waited for until its lease is over, unless this one has its place. One that renews
+    /// its lease meanwhile lives: [`StoreError::NodeRuns`]. [`StoreError::TakenOver`]: this store was opened before the
+    /// process that has the name now.
     fn join(&self, name: &str, lease: Duration) -> Result<NodeEpoch, StoreError> {
-        const JOINING: &str = "joining the site";
         if self.options.site.as_ref().is_none_or(|site| site.node != name) {
             return Err(StoreError::Refused {
                 host: self.target.host.clone(),
@@ -150,24 +219,30 @@ impl Cluster for PostgresStore {
                 reason: format!("the store was not opened for a node of the name {name}"),
             });
         }
-        let (name, lease) = (name.to_owned(), lease.as_secs_f64());
-        let mut lane = self.committing.lane();
-        let run = lane.epoch;
-        let row = lane.call(|client| async move {
-            let sql =
-                "SELECT o_epoch, o_contents FROM join_site($1, $2, make_interval(secs => $3))";
-            client.row(sql, &[&run, &name, &lease]).await
-        });
-        drop(lane);
-        let row = row.map_err(|failure| failure.into_error(&self.target, JOINING))?;
-        let row = row.ok_or(StoreError::Undone)?;
-        let (node, contents): (i64, Vec<i64>) = (row.get(0), row.get(1));
-        *lock(&self.lease) = Some(Joined { node, lease, draining: false });
-        *lock(&self.committing.standing) = Standing { node: Some(node) };
-        if !contents.is_empty() {
-            self.spools.keep(take_up(&self.writers, run, Some(contents))?);
+        let mut before: Option<f64> = None;
+        let mut asked = now();
+        loop {
+            let Earlier { until, left, runs } = match self.try_to_join(name, lease)? {
+                Ok(epoch) => return Ok(epoch),
+                Err(earlier) => earlier,
+            };
+            match before {
+                None => tracing::info!(
+                    node = name,
+                    runs,
+                    lease = ?seconds(left),
+                    "another process had this name: its lease is waited for"
+                ),
+                Some(before) if until > before => {
+                    let (node, renewed) = (name.to_owned(), now().saturating_duration_since(asked));
+                    return Err(StoreError::NodeRuns { node, place: runs, renewed });
+                }
+                Some(_) => {}
+            }
+            before = Some(until);
+            asked = now();
+            self.edge.pause(LEASE_LOOK.min(seconds(left) + BEHIND));
         }
-        Ok(node_epoch(node))
     }
 
     fn renew(&self, draining: bool) -> Result<Renewal, StoreError> {

@@ -60,8 +60,11 @@ mod watch;
 pub use accounts::PostgresAccounts;
 pub use connection::target::role;
 pub use durability::{Durability, Settings, Standby};
-pub use options::{Options, SCHEMA, Site};
+pub use options::{Options, Place, SCHEMA, Site};
 pub use prepare::{Prepared, VERSION, prepare};
 pub use queue::PostgresStore;
-pub use survey::{NodeState, ServerAnswer, ServerState, ShardState, StandbyRow, Survey, Surveyor};
+pub use survey::{
+    Holder, NodeState, ServerAnswer, ServerFault, ServerState, ShardState, StandbyRow, Survey,
+    Surveyor,
+};
 pub use tracked::{Own, TrackedArchive, TrackedEvents, site_events, track};

@@ -58,6 +58,18 @@ pub struct Site {
     pub node: String,
     /// Named values that belong to each node: they are kept under the name of the node.
     pub own_values: Vec<String>,
+    /// Where the process runs. Without it an earlier process of the name is waited for until its lease is over.
+    pub place: Option<Place>,
+}
+
+/// Where a process runs, by which processes with one node name are known from each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The same for two processes of which one can only run when the other has ended, such as those that lock one
+    /// file of one machine. Whoever has the place of a node takes its name at once.
+    pub key: String,
+    /// The place for people: `host alpha, process 4711, data in /var/lib/mta`.
+    pub words: String,
 }
 
 impl Site {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use store::StoreError;
 
 /// The steps. A step that was released is never changed: what changes is another step.
-const STEPS: [&str; 7] = [
+const STEPS: [&str; 8] = [
     include_str!("../migrations/0001_tables.sql"),
     include_str!("../migrations/0002_functions.sql"),
     include_str!("../migrations/0003_cluster.sql"),
@@ -18,6 +18,7 @@ const STEPS: [&str; 7] = [
     include_str!("../migrations/0005_tracking.sql"),
     include_str!("../migrations/0006_fences.sql"),
     include_str!("../migrations/0007_owned.sql"),
+    include_str!("../migrations/0008_places.sql"),
 ];
 
 /// The version of the tables that this release needs.

@@ -9,6 +9,7 @@ use crate::connection::target::Target;
 use crate::durability::{self, Durability, Settings};
 use crate::numbers::{number, precedence, unsigned};
 use crate::options::Options;
+use crate::prepare;
 use base::{Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::QueueId;
@@ -116,7 +117,27 @@ pub struct ServerState {
     /// Its address and port, as in the url.
     pub host: String,
     /// What it answered, or why it did not.
-    pub answer: Result<ServerAnswer, String>,
+    pub answer: Result<ServerAnswer, ServerFault>,
+}
+
+/// Why a server gave no answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerFault {
+    /// It is there, and does not let the account in.
+    pub denies: bool,
+    /// In the words of the server, or of the system.
+    pub why: String,
+}
+
+/// The process that is a node now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holder {
+    /// The key of its place ([`Place`](crate::Place)); absent where it has none.
+    pub key: Option<String>,
+    /// Where it runs, for people.
+    pub words: String,
+    /// What is left of its lease.
+    pub lease_left: Duration,
 }
 
 /// What a server is.
@@ -165,7 +186,7 @@ impl Surveyor {
     /// # Errors
     /// [`StoreError::Away`]; [`StoreError::Refused`].
     pub fn look(&self, counted: bool) -> Result<Survey, StoreError> {
-        let looked = self.pool.call(LOOKING, move |client| async move {
+        self.pool.call(LOOKING, move |client| async move {
             let mut survey = look_at_servers(&client).await?;
             survey.nodes = client.rows(NODES, &[]).await?.iter().map(node).collect();
             survey.shards = client.rows(SHARDS, &[]).await?.iter().map(shard).collect();
@@ -173,16 +194,52 @@ impl Surveyor {
                 count(&client, &mut survey.shards).await?;
             }
             Ok(survey)
-        });
-        looked.map_err(|error| match error {
-            StoreError::Refused { host, doing, reason }
-                if reason.contains("42P01") || reason.contains("3F000") =>
-            {
-                let reason = format!("{reason}: the tables are not there; run `mta store prepare`");
-                StoreError::Refused { host, doing, reason }
-            }
-            error => error,
         })
+    }
+
+    /// Whether the tables are those of this release.
+    ///
+    /// # Errors
+    /// [`StoreError::NotPrepared`]; [`StoreError::Newer`]; [`StoreError::Denied`]; [`StoreError::Away`];
+    /// [`StoreError::Refused`].
+    pub fn check(&self) -> Result<(), StoreError> {
+        prepare::check(&self.edge, &self.target)
+    }
+
+    /// The value of this name that the site has.
+    ///
+    /// # Errors
+    /// As [`look`](Surveyor::look).
+    pub fn value(&self, name: &str) -> Result<Option<Bytes>, StoreError> {
+        let name = Arc::new(name.to_owned());
+        let row = self.pool.call("reading a value of the site", move |client| {
+            let name = Arc::clone(&name);
+            async move { client.row("SELECT value FROM meta WHERE name = $1", &[&*name]).await }
+        })?;
+        Ok(row.map(|row| row.get::<_, Vec<u8>>(0).into()))
+    }
+
+    /// The process that is the node of this name, if its lease lasts.
+    ///
+    /// # Errors
+    /// As [`look`](Surveyor::look).
+    pub fn holder(&self, node: &str) -> Result<Option<Holder>, StoreError> {
+        let node = Arc::new(node.to_owned());
+        let row = self.pool.call(LOOKING, move |client| {
+            let node = Arc::clone(&node);
+            async move {
+                let sql = "SELECT place, coalesce(runs, 'in a place that is not known'), \
+                             extract(epoch FROM lease_until - clock_timestamp())::float8 \
+                           FROM node WHERE name = $1 AND died IS NULL \
+                             AND lease_until > clock_timestamp() ORDER BY epoch DESC LIMIT 1";
+                client.row(sql, &[&*node]).await
+            }
+        })?;
+        Ok(row.map(|row| Holder {
+            key: row.get(0),
+            words: row.get(1),
+            lease_left: seconds(row.get(2)),
+        }))
     }
 
     /// What the database promises with its settings of now. No table is needed.
@@ -225,8 +282,11 @@ impl Surveyor {
             for (host, asked) in all {
                 let answer = match tokio::time::timeout(limit, asked).await {
                     Ok(Ok(Ok(answer))) => Ok(answer),
-                    Ok(Ok(Err(failure))) => Err(failure.words()),
-                    _ => Err(format!("no answer in {limit:?}")),
+                    Ok(Ok(Err(failure))) => Err(ServerFault {
+                        denies: matches!(failure, Failure::Denied(_)),
+                        why: failure.words(),
+                    }),
+                    _ => Err(ServerFault { denies: false, why: format!("no answer in {limit:?}") }),
                 };
                 servers.push(ServerState { host, answer });
             }

@@ -83,7 +83,8 @@ fn every_change_is_noticed() {
     let Some(mut site) = Site::if_installed() else { return };
     let users = accounts(&site);
     let node = "one".to_owned();
-    site.options.site = Some(postgres_store::Site { node, own_values: Vec::new() });
+    site.options.site =
+        Some(postgres_store::Site { node, own_values: Vec::new(), ..Default::default() });
     let store = PostgresStore::open(&site.url(), site.options.clone()).unwrap();
     store.join("one", Duration::from_secs(30)).unwrap();
     assert!(store.watch(Duration::from_secs(5)).unwrap().all);

@@ -101,7 +101,8 @@ fn epochs_that_another_store_used_are_passed() {
     drop(alone);
     let mut site = site;
     let node = "one".to_owned();
-    site.options.site = Some(postgres_store::Site { node, own_values: vec![] });
+    site.options.site =
+        Some(postgres_store::Site { node, own_values: vec![], ..Default::default() });
     let store = site.try_open().unwrap();
     let epoch = store.join("one", Duration::from_secs(600)).unwrap();
     assert!(epoch.0 > before + 450_001);

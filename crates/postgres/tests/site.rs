@@ -22,13 +22,18 @@ fn node(site: &Site, name: &str) -> (PostgresStore, NodeEpoch) {
 }
 
 fn joined(site: &Site, name: &str, lease: Duration) -> (PostgresStore, NodeEpoch) {
+    let store = opened(site, name, name);
+    let epoch = store.join(name, lease).unwrap();
+    (store, epoch)
+}
+
+/// A process of this node name that has not joined yet, in this place.
+fn opened(site: &Site, name: &str, at: &str) -> PostgresStore {
     let node = name.to_owned();
     let own_values = vec!["sending".to_owned()];
     let mut options = site.options.clone();
-    options.site = Some(postgres_store::Site { node, own_values });
-    let store = PostgresStore::open(&site.url(), options).unwrap();
-    let epoch = store.join(name, lease).unwrap();
-    (store, epoch)
+    options.site = Some(postgres_store::Site { node, own_values, place: Some(place(at)) });
+    PostgresStore::open(&site.url(), options).unwrap()
 }
 
 fn ours(store: &PostgresStore, shard: QueueId, from: u64) {
@@ -224,6 +229,57 @@ fn the_dead_own_nothing_and_commit_nothing() {
         .map(|row| row.epoch)
         .collect();
     assert_eq!(lives, [second, third]);
+}
+
+/// A second process with the name of a node is refused while the first renews its lease, which goes on unharmed. One
+/// that was killed is waited for until its lease is over; at its own place not even so long.
+#[test]
+fn one_process_has_the_name_of_a_node() {
+    let Some(site) = Site::if_installed() else { return };
+    let lease = Duration::from_millis(1500);
+    let first = opened(&site, "one", "alpha");
+    first.join("one", lease).unwrap();
+    let second = opened(&site, "one", "beta");
+    let refused = std::thread::scope(|scope| {
+        let joining = scope.spawn(|| second.join("one", lease));
+        while !joining.is_finished() {
+            assert_eq!(first.renew(false).unwrap(), Renewal::Renewed);
+            pause(300);
+        }
+        joining.join().unwrap().unwrap_err()
+    });
+    let words = refused.to_string();
+    assert!(matches!(refused, StoreError::NodeRuns { .. }), "{words}");
+    assert!(words.contains("node one runs already (host alpha, process 1)"), "{words}");
+    assert!(commit(&first, vec![put(1, b"x")]).is_durable());
+    // At the same place the earlier process has ended for certain.
+    let began = std::time::Instant::now();
+    let again = opened(&site, "one", "alpha");
+    again.join("one", LEASE).unwrap();
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    let ended = commit(&first, vec![put(2, b"x")]);
+    let Committed::NotDone(error) = &ended else { panic!("{ended:?}") };
+    assert!(error.is_final() && error.to_string().contains("taken over node one"), "{error}");
+    // Elsewhere its lease is waited for.
+    again.join("one", lease).unwrap();
+    let began = std::time::Instant::now();
+    let elsewhere = opened(&site, "one", "beta");
+    elsewhere.join("one", LEASE).unwrap();
+    let waited = began.elapsed();
+    assert!(waited > Duration::from_secs(1) && waited < Duration::from_secs(4), "{waited:?}");
+    // Who wakes up after that learns who has its name, and takes nothing back.
+    let error = again.join("one", LEASE).unwrap_err();
+    assert!(error.is_final() && error.to_string().contains("(host beta, process 1)"), "{error}");
+    assert!(commit(&elsewhere, vec![put(3, b"x")]).is_durable());
+}
+
+#[test]
+fn the_first_value_of_a_site_stays() {
+    let Some(site) = Site::if_installed() else { return };
+    let (one, two) = (node(&site, "one").0, node(&site, "two").0);
+    assert_eq!(one.value_or_put("site-identity", b"a").unwrap(), b"a");
+    assert_eq!(two.value_or_put("site-identity", b"b").unwrap(), b"a");
+    assert_eq!(two.meta("site-identity").unwrap().as_deref(), Some(&b"a"[..]));
 }
 
 /// A takeover waits for a commit that has begun.
@@ -466,7 +522,11 @@ fn one_process_alone_and_a_site_exclude_each_other() {
     let alone = site.open();
     assert!(commit(&*alone, vec![put(1, b"x")]).is_durable());
     let mut options = site.options.clone();
-    options.site = Some(postgres_store::Site { node: "one".to_owned(), own_values: vec![] });
+    options.site = Some(postgres_store::Site {
+        node: "one".to_owned(),
+        own_values: vec![],
+        ..Default::default()
+    });
     locked(PostgresStore::open(&site.url(), options.clone()).unwrap_err());
     drop(alone);
     let (one, _) = joined(&site, "one", Duration::from_secs(4));

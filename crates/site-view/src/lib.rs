@@ -10,7 +10,11 @@
 
 mod alarms;
 mod elsewhere;
+mod examine;
+mod fault;
 mod gauges;
+mod identity;
+mod place;
 mod report;
 mod servers;
 mod text;
@@ -19,8 +23,12 @@ mod words;
 
 pub use alarms::{Alarms, Level, Line, Observed};
 pub use elsewhere::{Elsewhere, ElsewherePage, ElsewhereRequest, Place};
+pub use examine::{Examined, examine};
+pub use fault::DatabaseFault;
 pub use gauges::Gauge;
+pub use identity::{IDENTITY, Identity, OtherSite};
+pub use place::{HeldPlace, PlaceError, key_of};
 pub use report::{
-    Health, IfDied, NodeReport, Own, ServerReport, ShardReport, SiteReport, away, report,
+    Health, IfDied, NodeReport, Own, ServerReport, ShardReport, SiteReport, report, unseen,
 };
 pub use watcher::{Figures, StandbyFigures, Watcher};

@@ -1,5 +1,6 @@
 //! The report on a site: plain data, made of a look at the database.
 
+use crate::fault::DatabaseFault;
 use crate::servers::servers;
 use crate::words;
 use base::{Precedence, Utc};
@@ -10,6 +11,7 @@ use postgres_store::{NodeState, ServerState, ShardState, Survey};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
+use store::StoreError;
 
 /// How a site is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -20,6 +22,9 @@ pub enum Health {
     Healthy,
     /// It works, and something is missing: the troubles name it.
     Degraded,
+    /// The primary of the database answers, and the configuration of this node cannot use it: it does not let the
+    /// account in, or its tables are not those of this release.
+    Unusable,
     /// No primary of the database answers: no node takes or sends anything.
     DatabaseAway,
 }
@@ -81,9 +86,9 @@ pub struct NodeReport {
     pub lease_left_seconds: f64,
     /// It gives its shards away, or has.
     pub draining: bool,
-    /// RFC 3339 UTC: when another node wrote that it is dead, or it ended.
+    /// RFC 3339 UTC: when its lease was ended, by another node after it was over, or by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub died: Option<String>,
+    pub lease_ended: Option<String>,
 }
 
 /// A shard.
@@ -125,7 +130,7 @@ pub struct ServerReport {
     pub name: Option<String>,
     /// `primary`, `standby` or `unknown`.
     pub role: &'static str,
-    /// `streaming` and so on, as the primary has it; `away`; `not followed`; `writes`.
+    /// `streaming` and so on, as the primary has it; `away`; `does not let us in`; `not followed`; `writes`.
     pub state: String,
     /// Octets of the log that it does not have on its disk.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -194,15 +199,16 @@ pub fn report(own: &Own, survey: &Survey, asked: &[ServerState]) -> SiteReport {
     report
 }
 
-/// The report on a site whose database does not answer.
+/// The report on a site whose database could not be looked at.
 #[must_use]
-pub fn away(own: &Own, why: &str, asked: &[ServerState]) -> SiteReport {
-    let servers = crate::servers::without_primary(asked);
+pub fn unseen(own: &Own, why: &StoreError, asked: &[ServerState]) -> SiteReport {
+    let servers = crate::servers::unseen(asked);
+    let is_away = DatabaseFault::from_error(why) == DatabaseFault::Away;
     SiteReport {
         mta: own.mta.clone(),
         node: own.node.clone(),
-        health: Health::DatabaseAway,
-        troubles: words::of_away(why, asked),
+        health: if is_away { Health::DatabaseAway } else { Health::Unusable },
+        troubles: words::of_unseen(why, asked),
         servers,
         ..SiteReport::default()
     }
@@ -228,7 +234,7 @@ fn nodes(own: &Own, survey: &Survey, shards: &[ShardReport]) -> Vec<NodeReport> 
             state,
             lease_left_seconds: node.lease_left.as_secs_f64(),
             draining: node.draining,
-            died: node.died.map(time),
+            lease_ended: node.died.map(time),
         }
     };
     last.into_values().map(one).collect()
@@ -330,5 +336,5 @@ fn if_died(
         died.words = words::of_death(&died);
         died
     };
-    nodes.iter().filter(|node| node.died.is_none()).map(one).collect()
+    nodes.iter().filter(|node| node.lease_ended.is_none()).map(one).collect()
 }

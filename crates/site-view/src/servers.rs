@@ -1,7 +1,7 @@
 //! The servers of the database: those that the url names, and those that follow the primary.
 
 use crate::report::ServerReport;
-use postgres_store::{ServerAnswer, ServerState, StandbyRow, Survey};
+use postgres_store::{ServerAnswer, ServerFault, ServerState, StandbyRow, Survey};
 
 /// All servers: the primary first.
 pub(crate) fn servers(survey: &Survey, asked: &[ServerState]) -> Vec<ServerReport> {
@@ -43,14 +43,17 @@ pub(crate) fn servers(survey: &Survey, asked: &[ServerState]) -> Vec<ServerRepor
     all
 }
 
-/// Those that answer, while none is a primary.
-pub(crate) fn without_primary(asked: &[ServerState]) -> Vec<ServerReport> {
+/// What the servers answer, where no primary could be looked at.
+pub(crate) fn unseen(asked: &[ServerState]) -> Vec<ServerReport> {
     let one = |server: &ServerState| match &server.answer {
         Ok(answer) => ServerReport {
             address: Some(server.host.clone()),
             name: answer.name.clone(),
             role: if answer.is_standby { "standby" } else { "primary" },
-            state: format!("has the log up to {}", answer.has),
+            state: match answer.is_standby {
+                true => format!("has the log up to {}", answer.has),
+                false => "writes".to_owned(),
+            },
             ..ServerReport::default()
         },
         Err(why) => unreached(server, why),
@@ -58,12 +61,12 @@ pub(crate) fn without_primary(asked: &[ServerState]) -> Vec<ServerReport> {
     asked.iter().map(one).collect()
 }
 
-fn unreached(server: &ServerState, why: &str) -> ServerReport {
+fn unreached(server: &ServerState, fault: &ServerFault) -> ServerReport {
     ServerReport {
         address: Some(server.host.clone()),
         role: "unknown",
-        state: "away".to_owned(),
-        error: Some(why.to_owned()),
+        state: if fault.denies { "does not let us in" } else { "away" }.to_owned(),
+        error: Some(fault.why.clone()),
         ..ServerReport::default()
     }
 }

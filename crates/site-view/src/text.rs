@@ -12,6 +12,7 @@ impl SiteReport {
         let health = match self.health {
             Health::Healthy => "healthy",
             Health::Degraded => "degraded",
+            Health::Unusable => "the database cannot be used",
             Health::DatabaseAway => "the database is away",
         };
         let time = self.time.as_ref().map(|time| format!(" at {time}")).unwrap_or_default();
@@ -44,14 +45,14 @@ fn nodes(all: &[NodeReport]) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let mut rows = table(["NODE", "EPOCH", "STATE", "LEASE LEFT", "DIED"]);
+    let mut rows = table(["NODE", "EPOCH", "STATE", "LEASE LEFT", "LEASE ENDED"]);
     for node in all {
         rows.add_row([
             format!("{}{}", node.name, if node.this { " *" } else { "" }),
             node.epoch.to_string(),
             node.state.replace('_', " "),
-            if node.died.is_some() { dash() } else { age(node.lease_left_seconds) },
-            node.died.clone().unwrap_or_else(dash),
+            if node.lease_ended.is_some() { dash() } else { age(node.lease_left_seconds) },
+            node.lease_ended.clone().unwrap_or_else(dash),
         ]);
     }
     let this = if all.iter().any(|node| node.this) { "* this node\n" } else { "" };

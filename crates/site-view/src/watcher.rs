@@ -2,6 +2,7 @@
 //! who asks for metrics.
 
 use crate::alarms::{Alarms, Level, Observed};
+use crate::words::WAITING;
 use postgres_store::{Options, Survey, Surveyor};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,6 +48,23 @@ pub struct Figures {
     pub waits: Duration,
     /// Nodes whose leases last.
     pub nodes: usize,
+}
+
+impl Figures {
+    /// Why no commit is possible now, in words; `None` as long as commits end.
+    #[must_use]
+    pub fn no_commits(&self) -> Option<String> {
+        let Figures { away, following, needed, waits, .. } = self;
+        if !away.is_zero() {
+            return Some(format!("the database has not answered for {:.1} s", away.as_secs_f64()));
+        }
+        if following < needed {
+            return Some(format!("commits wait for {needed} standbys, and {following} follow"));
+        }
+        (*waits >= WAITING).then(|| {
+            format!("a commit has waited for its standbys for {:.1} s", waits.as_secs_f64())
+        })
+    }
 }
 
 #[derive(Debug, Default)]
@@ -151,5 +169,24 @@ fn figures(survey: &Survey) -> Figures {
             .iter()
             .filter(|node| node.died.is_none() && !node.lease_left.is_zero())
             .count(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_commit_is_possible_without_database_or_standbys() {
+        let fine = Figures { following: 1, needed: 1, ..Figures::default() };
+        assert_eq!(fine.no_commits(), None);
+        assert_eq!(Figures::default().no_commits(), None, "without standbys by choice");
+        let of = |figures: Figures| figures.no_commits().unwrap_or_default();
+        let seconds = Duration::from_secs;
+        assert!(
+            of(Figures { away: seconds(3), ..fine.clone() }).contains("not answered for 3.0 s")
+        );
+        assert!(of(Figures { following: 0, ..fine.clone() }).contains("1 standbys, and 0 follow"));
+        assert!(of(Figures { waits: seconds(4), ..fine }).contains("for 4.0 s"));
     }
 }

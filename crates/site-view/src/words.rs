@@ -1,8 +1,10 @@
 //! What a report comes to, in sentences.
 
+use crate::fault::DatabaseFault;
 use crate::report::{IfDied, Own, SiteReport};
 use postgres_store::{ServerState, Survey};
 use std::time::Duration;
+use store::StoreError;
 
 /// Commits that wait for their standbys for longer are a trouble.
 pub(crate) const WAITING: Duration = Duration::from_secs(2);
@@ -87,8 +89,9 @@ fn of_nodes(own: &Own, report: &SiteReport, all: &mut Vec<String>) {
         let name = &node.name;
         match node.state {
             "dead" => all.push(format!(
-                "node {name} does not run since {}: start it, or `mta cluster forget {name}` if it has gone for good",
-                node.died.as_deref().unwrap_or("?")
+                "node {name} has no lease since {}: start it, see whether it reaches the database, or `mta cluster \
+                 forget {name}` if it has gone for good",
+                node.lease_ended.as_deref().unwrap_or("?")
             )),
             "lease_over" => all.push(format!("the lease of node {name} is over: it takes nothing")),
             "draining" | "drained" => {
@@ -124,15 +127,28 @@ fn of_shards(own: &Own, report: &SiteReport, all: &mut Vec<String>) {
     }
 }
 
-/// What is wrong while the database does not answer.
-pub(crate) fn of_away(why: &str, asked: &[ServerState]) -> Vec<String> {
-    let mut all = vec![why.to_owned()];
-    let standbys: Vec<&ServerState> = asked
-        .iter()
-        .filter(|server| server.answer.as_ref().is_ok_and(|answer| answer.is_standby))
-        .collect();
-    let has = |server: &&&ServerState| server.answer.as_ref().map_or(0, |answer| answer.has);
-    if let Some(most) = standbys.iter().max_by_key(has) {
+/// What is wrong where the database could not be looked at, and what is to be done about it.
+pub(crate) fn of_unseen(why: &StoreError, asked: &[ServerState]) -> Vec<String> {
+    let mut all = vec![why.to_string()];
+    match DatabaseFault::from_error(why) {
+        DatabaseFault::Away => {}
+        DatabaseFault::Refused => {
+            all.push("a node with this configuration does not start; no standby is to be promoted for it".into());
+            return all;
+        }
+        DatabaseFault::NotPrepared => {
+            all.push(
+                "a node of this release does not start; no standby is to be promoted for it".into(),
+            );
+            return all;
+        }
+    }
+    let answers = || asked.iter().filter_map(|server| Some((server, server.answer.as_ref().ok()?)));
+    let standbys: Vec<_> = answers().filter(|(_, answer)| answer.is_standby).collect();
+    let has_primary = answers().any(|(_, answer)| !answer.is_standby);
+    if has_primary {
+        all.push("a primary answers: look again, it was away for a moment only".to_owned());
+    } else if let Some((most, _)) = standbys.iter().max_by_key(|(_, answer)| answer.has) {
         all.push(format!(
             "{} standbys answer, and no primary: if the primary is lost, promote the one that has most ({}) with \
              promote.sh (docs/cluster.md)",
@@ -142,4 +158,46 @@ pub(crate) fn of_away(why: &str, asked: &[ServerState]) -> Vec<String> {
     }
     all.push("until the database answers, no node takes or sends anything".to_owned());
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use postgres_store::{ServerAnswer, ServerFault};
+
+    fn servers() -> Vec<ServerState> {
+        let standby = |host: &str, has| ServerState {
+            host: host.to_owned(),
+            answer: Ok(ServerAnswer { is_standby: true, name: None, has }),
+        };
+        let gone = ServerState {
+            host: "db0:5432".to_owned(),
+            answer: Err(ServerFault { denies: false, why: "refused".to_owned() }),
+        };
+        vec![gone, standby("db1:5432", 70), standby("db2:5432", 90)]
+    }
+
+    #[test]
+    fn a_standby_is_to_be_promoted_only_where_no_primary_answers() {
+        let (host, doing, reason) = ("db0:5432".to_owned(), "looking", "why".to_owned());
+        let promotes =
+            |error: &StoreError| of_unseen(error, &servers()).join("\n").contains("promote.sh");
+        let away = StoreError::Away { host: host.clone(), doing, reason: reason.clone() };
+        assert!(promotes(&away));
+        assert!(of_unseen(&away, &servers()).join("\n").contains("has most (db2:5432)"));
+        let schema = "mta".to_owned();
+        for other in [
+            StoreError::Denied { host: host.clone(), doing, reason: reason.clone() },
+            StoreError::Refused { host: host.clone(), doing, reason },
+            StoreError::NotPrepared { host, schema, found: 0, needed: 7 },
+            StoreError::Newer { found: 9, known: 7 },
+        ] {
+            assert!(!promotes(&other), "{other}");
+        }
+        let mut back = servers();
+        if let Some(first) = back.first_mut() {
+            first.answer = Ok(ServerAnswer::default());
+        }
+        assert!(!of_unseen(&away, &back).join("\n").contains("promote.sh"));
+    }
 }

@@ -1,9 +1,11 @@
 //! What an operator sees of an MTA, as tables of text.
 
 mod entry;
+mod mailbox;
 mod queue;
 
 pub use entry::to_text as entry_to_text;
+pub use mailbox::{in_full as mailbox_to_text, to_text as mailboxes_to_text};
 pub use queue::to_text as queue_to_text;
 
 use base::Precedence;

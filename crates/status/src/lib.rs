@@ -71,6 +71,9 @@ pub struct SiteStatus {
     /// For how long the database has not answered it; absent while it answers.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub database_away_seconds: Option<f64>,
+    /// Why no commit is possible now, in words; absent as long as commits end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_commits: Option<String>,
 }
 
 /// Another node of the site.

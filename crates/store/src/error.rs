@@ -5,6 +5,7 @@ use engine::journal::SpoolId;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What to do about an error of the operating system.
 fn remedy(error: &io::Error) -> &'static str {
@@ -15,6 +16,12 @@ fn remedy(error: &io::Error) -> &'static str {
         io::ErrorKind::ReadOnlyFilesystem => "the file system is mounted read-only",
         _ => "see the system log for the device",
     }
+}
+
+/// Seconds with their tenths, rounded up.
+fn tenths(time: Duration) -> String {
+    let tenths = time.as_millis().div_ceil(100);
+    format!("{}.{}", tenths / 10, tenths % 10)
 }
 
 /// An error of the store. Cheap to clone: one failure may answer a whole group of batches.
@@ -115,6 +122,58 @@ pub enum StoreError {
         /// The server's words and code.
         reason: String,
     },
+    /// The server of the database does not let this account in.
+    #[error(
+        "the database at {host} does not let this account in while {doing}: {reason}; \
+         see user, dbname and password of [store], and pg_hba.conf of the server"
+    )]
+    Denied {
+        /// The hosts of the server, with their ports.
+        host: String,
+        /// The operation.
+        doing: &'static str,
+        /// The server's words and code.
+        reason: String,
+    },
+    /// The server of the database did not come to it in time, and nothing of it was made: another transaction that does
+    /// not end has what it needs.
+    #[error(
+        "the database at {host} did not come to it in time while {doing}, and nothing was changed ({reason}): another \
+         change has to end first, perhaps one that waits for a standby; try again, and see `mta cluster status`"
+    )]
+    Waits {
+        /// The hosts of the server, with their ports.
+        host: String,
+        /// The operation.
+        doing: &'static str,
+        /// The server's words and code.
+        reason: String,
+    },
+    /// Another process is the node of this name, and renews its lease.
+    #[error(
+        "node {node} runs already ({place}): it renewed its lease in the last {} s; stop that process, or give \
+         this one another name (node of [cluster])",
+        tenths(*renewed)
+    )]
+    NodeRuns {
+        /// The name of the node.
+        node: String,
+        /// Where that process runs, in words.
+        place: String,
+        /// It renewed its lease at most so long ago.
+        renewed: Duration,
+    },
+    /// Another process has taken over what this one had: its node, or the whole store.
+    #[error(
+        "another process has taken over {what} since this one began{by}, or the database is an older one: this \
+         process ends, as two of them must not share one name (node of [cluster])"
+    )]
+    TakenOver {
+        /// What it has taken over.
+        what: String,
+        /// Where it runs, in words with a blank before them; empty where that is not known.
+        by: String,
+    },
     /// The tables of the database are not those of this release.
     #[error(
         "the tables in schema {schema} of the database at {host} have version {found}, this release needs \
@@ -197,7 +256,10 @@ impl StoreError {
     /// Whether the store accepts nothing more.
     #[must_use]
     pub fn is_final(&self) -> bool {
-        matches!(self, StoreError::Stopped { .. } | StoreError::Closed)
+        matches!(
+            self,
+            StoreError::Stopped { .. } | StoreError::Closed | StoreError::TakenOver { .. }
+        )
     }
 
     /// Whether the disk changed or lost what was to be read: another attempt will not help.
@@ -221,6 +283,12 @@ impl StoreError {
     #[must_use]
     pub fn is_away(&self) -> bool {
         matches!(self, StoreError::Away { .. })
+    }
+
+    /// Whether another process has the name of this node: this one is not the node, and will not be.
+    #[must_use]
+    pub fn is_of_another_process(&self) -> bool {
+        matches!(self, StoreError::NodeRuns { .. } | StoreError::TakenOver { .. })
     }
 
     /// Whether the disk is full.

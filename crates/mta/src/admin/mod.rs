@@ -286,6 +286,8 @@ pub enum Answer {
     Done(Request),
     /// The request was not understood.
     Error(String),
+    /// An order has no answer yet, and may be carried out still.
+    InDoubt(String),
 }
 
 impl Answer {
@@ -309,6 +311,7 @@ impl Answer {
             Answer::Ordered(outcome) if !outcome.changed => "unchanged".to_owned(),
             Answer::Ordered(outcome) => format!("done, {} associations end", outcome.ending),
             Answer::Error(why) => format!("refused: {why}"),
+            Answer::InDoubt(why) => format!("in doubt: {why}"),
             Answer::Store(_) | Answer::Backup(_) => "begun".to_owned(),
             Answer::Status(_)
             | Answer::Queue(_)

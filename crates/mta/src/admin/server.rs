@@ -255,6 +255,11 @@ async fn converse(
             Ok(answered) => {
                 answered.unwrap_or_else(|| Answer::Error("the daemon is ending".to_owned()))
             }
+            Err(_) if order.is_some() => Answer::InDoubt(format!(
+                "in doubt: no answer within {} s. The order was given, and may be carried out later: look before you \
+                 give it again. The disk is slow, or commits wait for standbys of the database (mta cluster status)",
+                ANSWER.as_secs()
+            )),
             Err(_) => Answer::Error(format!(
                 "no answer within {} s: the daemon is busy, or its disk is slow; try again",
                 ANSWER.as_secs()

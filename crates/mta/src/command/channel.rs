@@ -105,7 +105,7 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
     };
     done.unwrap_or_else(|why| {
         print_error(&why.to_string());
-        FAILED
+        why.code()
     })
 }
 

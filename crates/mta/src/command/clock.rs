@@ -2,7 +2,7 @@
 
 use super::error::RequestError;
 use super::output::{Daemon, print, print_error, print_json};
-use super::{DONE, FAILED, PARTLY, WRONG};
+use super::{DONE, PARTLY, WRONG};
 use crate::admin::{Answer, Request, ask};
 use node::status::ClockStatus;
 use serde::Serialize;
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
         Ok(doubt) => doubt,
         Err(why) => {
             print_error(&why.to_string());
-            return FAILED;
+            return why.code();
         }
     };
     let code = if doubt.is_some() { PARTLY } else { DONE };

@@ -246,7 +246,7 @@ fn carry_out(socket: &Path, changes: &[ListChange], try_only: bool, json: bool) 
         progress(None);
         print_error(&error.to_string());
         if number == 0 {
-            return FAILED;
+            return error.code();
         }
         let there = match ask(socket, &Request::Lists) {
             Ok(Answer::Lists(lists)) => Some(lists),

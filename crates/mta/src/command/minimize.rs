@@ -2,7 +2,7 @@
 
 use super::error::{ArgumentError, RequestError};
 use super::output::{Daemon, print, print_error, print_json, trimmed};
-use super::{DONE, FAILED, WRONG};
+use super::{DONE, WRONG};
 use crate::admin::{Answer, Request, ask};
 use crate::config::value::duration_of;
 use base::Precedence;
@@ -75,7 +75,7 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
         Ok(minimize) => print(&trimmed(&minimize_table(&minimize))),
         Err(why) => {
             print_error(&why.to_string());
-            return FAILED;
+            return why.code();
         }
     }
     DONE

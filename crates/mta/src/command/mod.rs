@@ -35,6 +35,9 @@ const WRONG: u8 = 2;
 /// Exit code: done in part.
 const PARTLY: u8 = 3;
 
+/// Exit code: an order has no answer, and may be carried out still.
+const IN_DOUBT: u8 = 6;
+
 /// X.400 and STANAG 4406 message transfer agent.
 #[derive(Debug, Parser)]
 #[command(
@@ -101,7 +104,7 @@ enum Verb {
 }
 
 /// Runs the command line. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 done in
-/// part.
+/// part, 6 an order is in doubt: it may be carried out still. Those of `check` and `cluster status` have 4 and 5 besides.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if arguments.wide {

@@ -3,13 +3,16 @@
 use super::error::RequestError;
 use super::output::{Daemon, print, print_error, print_json};
 use super::watch::{self, Every};
-use super::{DONE, FAILED, WRONG};
+use super::{DONE, FAILED, PARTLY, WRONG};
 use crate::admin::{Answer, Request, ask};
 use node::status::Status;
 use status_text::to_text;
 use std::path::Path;
 
 /// Shows what the daemon is doing.
+///
+/// Exit codes: 0 shown, 1 no daemon answers, 2 wrong usage or configuration, 3 it is a node of a site and has no lease: it
+/// takes and sends nothing.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -37,14 +40,19 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
         return watch::run(every, arguments.count, arguments.json, look);
     }
     match status(&socket) {
-        Ok(status) if arguments.json => print_json(&status),
-        Ok(status) => print(&to_text(&status)),
+        Ok(status) => {
+            match arguments.json {
+                true => print_json(&status),
+                false => print(&to_text(&status)),
+            }
+            let has_lease = status.site.as_ref().is_none_or(|site| site.lease_holds);
+            if has_lease { DONE } else { PARTLY }
+        }
         Err(error) => {
             print_error(&error.to_string());
-            return FAILED;
+            FAILED
         }
     }
-    DONE
 }
 
 fn status(socket: &Path) -> Result<Box<Status>, RequestError> {

@@ -1,9 +1,9 @@
 //! `mta user`: manages the users who have a mailbox on this MTA.
 
 use super::output::{load_places, load_routes, print, print_error, print_json};
-use super::{DONE, FAILED, WRONG};
+use super::{DONE, FAILED, PARTLY, WRONG};
 use crate::admin::{AskError, Request, ask};
-use crate::config::{Paths, canonical_address};
+use crate::config::{Paths, Routes, canonical_address};
 use crate::driver::users_of;
 use clap::Subcommand;
 use engine::RouteTarget;
@@ -109,7 +109,7 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
         }),
         Verb::Import { file, config } => change(config, |users, paths| {
             let file = file.clone().unwrap_or_else(|| paths.data_dir.join(users::FILE));
-            import(users, &file)
+            import(users, &file, config)
         }),
         Verb::List { config, json } => list(config, *json),
     }
@@ -168,13 +168,21 @@ fn change(config: &Path, change: impl FnOnce(&Directory, &Paths) -> Result<(), U
 }
 
 /// Copies a file into a database.
-fn import(users: &Directory, file: &Path) -> Result<(), UserError> {
+fn import(users: &Directory, file: &Path, config: &Path) -> Result<(), UserError> {
     if matches!(users, Directory::File(_)) {
         return Err(UserError::NoDatabase);
     }
-    let theirs = Users::read_file(file)?;
+    let mut theirs = Users::read_file(file)?;
     if theirs.is_empty() {
         return Err(UserError::NoUsers(file.to_owned()));
+    }
+    let mut others = Vec::new();
+    let routes = load_routes(config).ok_or(UserError::AlreadyReported)?;
+    for address in theirs.addresses() {
+        if !is_local(&routes, &address) {
+            theirs.remove(&address)?;
+            others.push(address);
+        }
     }
     let Imported { added, kept } = users.import(&theirs)?;
     let there = theirs.addresses().len() - added;
@@ -185,7 +193,10 @@ fn import(users: &Directory, file: &Path) -> Result<(), UserError> {
             kept.join(" ")
         ));
     }
-    Ok(())
+    match others.is_empty() {
+        true => Ok(()),
+        false => Err(UserError::Others { addresses: others.join(" "), local: routes.local() }),
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -199,6 +210,8 @@ enum UserError {
         remedy(.local)
     )]
     NotLocal { address: String, local: Vec<String> },
+    #[error("not added, as no local route leads there: {addresses}; {}", remedy(.local))]
+    Others { addresses: String, local: Vec<String> },
     #[error(
         "the users are in the data directory: [store] with engine = \"postgres\" names no database"
     )]
@@ -214,6 +227,7 @@ impl UserError {
         match self {
             UserError::Users(UsersError::Password) => WRONG,
             UserError::Users(_) => FAILED,
+            UserError::Others { .. } => PARTLY,
             UserError::Password(_)
             | UserError::NotLocal { .. }
             | UserError::NoDatabase
@@ -231,12 +245,16 @@ fn remedy(local: &[String]) -> String {
     format!("choose an address below {}, or {add}", local.join(" or "))
 }
 
+fn is_local(routes: &Routes, address: &str) -> bool {
+    let parsed = address.parse::<ORAddress>().ok();
+    let target = parsed.and_then(|parsed| routes.table().look_up(&parsed));
+    target == Some(RouteTarget::Local)
+}
+
 /// Checks that an address belongs to this MTA: its longest matching route is local.
 fn belongs_here(config: &Path, address: &str) -> Result<(), UserError> {
     let routes = load_routes(config).ok_or(UserError::AlreadyReported)?;
-    let parsed = address.parse::<ORAddress>().ok();
-    let target = parsed.and_then(|parsed| routes.table().look_up(&parsed));
-    if target == Some(RouteTarget::Local) {
+    if is_local(&routes, address) {
         return Ok(());
     }
     Err(UserError::NotLocal { address: address.to_owned(), local: routes.local() })

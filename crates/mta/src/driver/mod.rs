@@ -37,7 +37,7 @@ pub use recording::Wanted as WantedRecording;
 pub use socket::ListenError;
 pub use start::DriverError;
 pub(crate) use start::{
-    EPOCH, OWN_VALUES, SITE, STORE, database_options, epoch_file, open_store, users_of,
+    EPOCH, OWN_VALUES, SITE, STORE, database_options, epoch_file, identity_of, open_store, users_of,
 };
 
 use crate::admin::server::{AdminServer, ListsChanged, Operated};
@@ -348,7 +348,7 @@ async fn attend(
             }
             Some(incoming) = arriving.recv() => driver.accepted(incoming),
         }
-        if driver.orders.is_over() && stop_by.is_none() {
+        if driver.has_parted() && stop_by.is_none() {
             stop_by = Some(driver.stop());
         }
     }
@@ -404,7 +404,7 @@ impl Driver {
     }
 
     /// Opens all listeners, or none.
-    fn listen(&mut self) -> Result<(), DriverError> {
+    pub(in crate::driver) fn listen(&mut self) -> Result<(), DriverError> {
         for advice in advice::give_once(&self.site, &Facts::read()) {
             advice.log();
         }
@@ -597,7 +597,8 @@ impl Driver {
             }
             Output::Verify { token, principal, password } => {
                 let (verifier, inbox) = (self.verifier.clone(), Arc::clone(&self.inbox));
-                let is_member = self.member.is_some();
+                // While it is drained no mailbox comes here: the user is refused at once.
+                let is_member = self.member.is_some() && !self.orders.is_closed;
                 tokio::spawn(async move {
                     let mailbox = match &principal {
                         Principal::User(mailbox) if is_member => Some(mailbox.clone()),

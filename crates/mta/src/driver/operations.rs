@@ -73,6 +73,10 @@ impl Driver {
                 false
             }
             AdminRequest::Purge { mailbox, rules, try_only, answer } => {
+                if let Some(why) = self.mailbox_elsewhere(&mailbox) {
+                    let _ = answer.send(Err(why));
+                    return false;
+                }
                 self.last_request += 1;
                 let request = self.last_request;
                 // Drop the clients that no longer wait.

@@ -154,6 +154,9 @@ impl Driver {
     fn open_new(&self, site: &Site) -> Result<Vec<(ListenerId, TcpListener)>, ListenError> {
         let gone = || self.site.listeners.iter().filter(|old| site.listener(old.id).is_none());
         let mut opened = Vec::new();
+        if self.orders.is_closed {
+            return Ok(opened); // `mta drain --undo` opens them
+        }
         for new in site.listeners.iter().filter(|new| !self.listening.contains_key(&new.id)) {
             let in_its_place: Vec<&TcpListener> = gone()
                 .filter(|old| config::clash(old.address, new.address))

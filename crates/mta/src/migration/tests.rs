@@ -136,7 +136,11 @@ fn a_queue_goes_into_a_site_and_back() {
     drop(opened);
     // A node has a higher epoch than the process that was alone.
     let StoreEngine::Postgres(database) = &to.engine else { unreachable!() };
-    let site = postgres_store::Site { node: "n1".to_owned(), own_values: Vec::new() };
+    let site = postgres_store::Site {
+        node: "n1".to_owned(),
+        own_values: Vec::new(),
+        ..Default::default()
+    };
     let options = postgres_store::Options { site: Some(site), ..database_options(database) };
     let node = PostgresStore::open(&database.url, options).unwrap();
     let epoch = node.join("n1", Duration::from_secs(600)).unwrap().0;

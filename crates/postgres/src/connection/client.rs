@@ -76,6 +76,8 @@ impl Connection {
         while let Some(ended) = trials.join_next().await {
             match ended {
                 Ok(Ok(opened)) => return Ok(opened),
+                // A server that does not let the account in is there, whichever others are away.
+                Ok(Err(_)) if matches!(failed, Failure::Denied(_)) => {}
                 Ok(Err(failure)) => failed = failure,
                 Err(error) => failed = Failure::Lost(error.to_string()),
             }

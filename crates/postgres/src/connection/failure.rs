@@ -9,6 +9,8 @@ use tokio_postgres::error::{Severity, SqlState};
 pub(crate) enum Failure {
     /// The connection is lost, or was not made: what the server did of the call is not known.
     Lost(String),
+    /// The server does not let the account in: no connection was made.
+    Denied(String),
     /// The server refused it, and nothing of it was made.
     Refused {
         /// The code (SQLSTATE).
@@ -26,8 +28,15 @@ pub(crate) enum Failure {
 pub(crate) enum StoreKind {
     /// Another process has the store.
     Locked,
-    /// What this run wrote is no longer there, or another run has taken over.
-    Over,
+    /// What this run wrote is no longer there, or another run has taken over: that of this node, if it is one,
+    /// which runs there.
+    Over { node: Option<String>, by: String },
+}
+
+/// The classes of a server that knows neither the account nor its password, or has no such database; of right for
+/// the database itself, which is missing before any table is.
+fn is_denial(code: &str) -> bool {
+    code.starts_with("28") || code == "3D000"
 }
 
 impl From<tokio_postgres::Error> for Failure {
@@ -36,6 +45,9 @@ impl From<tokio_postgres::Error> for Failure {
         let severity = server.parsed_severity();
         let fatal = matches!(severity, Some(Severity::Fatal | Severity::Panic));
         let code = server.code().code();
+        if is_denial(code) {
+            return Failure::Denied(format!("{} ({code})", server.message()));
+        }
         // A server that ends, or ends a connection, does not report how far the call had come.
         if fatal || code.starts_with("08") || code.starts_with("57P") {
             return Failure::Lost(format!("{} ({code})", server.message()));
@@ -53,14 +65,14 @@ impl Failure {
     pub(crate) fn code(&self) -> &str {
         match self {
             Failure::Refused { code, .. } => code,
-            Failure::Lost(_) | Failure::Ours(_) => "",
+            Failure::Lost(_) | Failure::Denied(_) | Failure::Ours(_) => "",
         }
     }
 
     /// As people read it.
     pub(crate) fn words(&self) -> String {
         match self {
-            Failure::Lost(reason) => reason.clone(),
+            Failure::Lost(reason) | Failure::Denied(reason) => reason.clone(),
             Failure::Refused { code, message, .. } => format!("{message} ({code})"),
             Failure::Ours(_) => "refused".to_owned(),
         }
@@ -81,9 +93,14 @@ impl Failure {
         let host = target.host.clone();
         match self {
             Failure::Lost(reason) => StoreError::Away { host, doing, reason },
+            Failure::Denied(reason) => StoreError::Denied { host, doing, reason },
             Failure::Refused { code, message, .. } => match code.as_str() {
                 "53100" => StoreError::DiskFull { doing },
                 "MT004" => StoreError::NoLease,
+                // The time for a lock, or for the whole statement, is over.
+                "55P03" | "57014" => {
+                    StoreError::Waits { host, doing, reason: format!("{message}, {code}") }
+                }
                 "XX001" | "XX002" => StoreError::Damaged { what: format!("{message} ({code})") },
                 _ => StoreError::Refused { host, doing, reason: format!("{message} ({code})") },
             },
@@ -92,13 +109,14 @@ impl Failure {
                     let path = format!("schema {} of the database at {host}", target.schema);
                     StoreError::Locked { path: path.into() }
                 }
-                StoreKind::Over => StoreError::Stopped {
-                    doing: "looking for what this run wrote",
-                    source: std::io::Error::other(
-                        "another process has opened the store since, or the database is an older one",
-                    )
-                    .into(),
-                },
+                StoreKind::Over { node, by } => {
+                    let what = match node {
+                        Some(node) => format!("node {node}"),
+                        None => format!("schema {} of the database at {host}", target.schema),
+                    };
+                    let by = if by.is_empty() { by } else { format!(" ({by})") };
+                    StoreError::TakenOver { what, by }
+                }
             },
         }
     }

@@ -43,8 +43,8 @@ pub(crate) enum Ended {
 pub(crate) struct Lane {
     edge: Arc<Edge>,
     target: Arc<Target>,
-    /// Whether other nodes may have the store at the same time.
-    shares: bool,
+    /// The node that this is, where others may have the store at the same time.
+    node: Option<String>,
     pub(crate) epoch: i64,
     client: Option<Arc<Connection>>,
     connection: i64,
@@ -70,7 +70,7 @@ impl Lane {
         let mut lane = Lane {
             edge: Arc::clone(edge),
             target: Arc::clone(target),
-            shares: node.is_some(),
+            node: node.map(str::to_owned),
             epoch: 0,
             client: None,
             connection: 0,
@@ -131,7 +131,7 @@ impl Lane {
     /// One process has the store, or the nodes of one site have: the server keeps that lock as long as the
     /// connection lasts.
     fn lock(&self, client: &Arc<Connection>) -> Result<(), Failure> {
-        let sql = match self.shares {
+        let sql = match self.node.is_some() {
             true => {
                 "SELECT pg_try_advisory_lock_shared(1836343600, (oid::bigint & 2147483647)::integer) \
                      FROM pg_namespace WHERE nspname = current_schema()"
@@ -159,7 +159,7 @@ impl Lane {
     /// A connection by which a commit can be made. The end of the last one is known then.
     fn ensure(&mut self) -> Result<Arc<Connection>, Failure> {
         if self.over {
-            return Err(Failure::Ours(Box::new(StoreKind::Over)));
+            return Err(self.taken_over(String::new()));
         }
         let held = self.client.take().filter(|client| !client.is_closed());
         if let Some(client) = &held
@@ -179,6 +179,12 @@ impl Lane {
         ended
     }
 
+    /// Another run has taken over, which runs there.
+    pub(crate) fn taken_over(&mut self, by: String) -> Failure {
+        self.over = true;
+        Failure::Ours(Box::new(StoreKind::Over { node: self.node.clone(), by }))
+    }
+
     /// Names a connection in the row of the run, and looks what is there.
     fn take_over(&mut self, held: Option<Arc<Connection>>) -> Result<Arc<Connection>, Failure> {
         let (client, is_new) = match held {
@@ -192,8 +198,7 @@ impl Lane {
             ours.row(sql, &[&epoch]).await
         })?;
         let Some(row) = row else {
-            self.over = true;
-            return Err(Failure::Ours(Box::new(StoreKind::Over)));
+            return Err(self.taken_over(String::new()));
         };
         if client.warnings() != before {
             let reason = "it no longer waits for its standbys, which may not have what it has";

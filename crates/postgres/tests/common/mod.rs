@@ -51,6 +51,11 @@ pub(crate) fn server() -> Option<&'static Server> {
     SERVER.get_or_init(start).as_ref()
 }
 
+/// The place of processes that end before the next one of them begins.
+pub(crate) fn place(key: &str) -> postgres_store::Place {
+    postgres_store::Place { key: key.to_owned(), words: format!("host {key}, process 1") }
+}
+
 /// A name that no other test of this binary has.
 pub(crate) fn fresh_schema() -> String {
     static LAST: AtomicU32 = AtomicU32::new(0);
@@ -79,9 +84,9 @@ impl Site {
 
     pub(crate) fn new(engine: Engine) -> Site {
         let mut site = Site::if_installed().unwrap();
-        let node = "one".to_owned();
-        site.options.site =
-            (engine == Engine::Node).then_some(postgres_store::Site { node, own_values: vec![] });
+        let place = Some(place("one"));
+        let of_node = postgres_store::Site { node: "one".to_owned(), place, ..Default::default() };
+        site.options.site = (engine == Engine::Node).then_some(of_node);
         site
     }
 

@@ -1,6 +1,7 @@
 //! Errors shared by the commands: invalid arguments, and requests without the answer asked for.
 
 use crate::admin::{Answer, AskError};
+use crate::command::{FAILED, IN_DOUBT};
 use crate::config::tree::Bad;
 use std::path::PathBuf;
 
@@ -31,9 +32,22 @@ pub(in crate::command) enum RequestError {
     /// The same, where the socket is of interest too.
     #[error("{socket}: {why}")]
     RefusedOn { socket: PathBuf, why: String },
+    /// The order may be carried out still.
+    #[error("{0}")]
+    InDoubt(String),
     /// The answer to another request.
     #[error("the daemon answered {0:?}")]
     Other(Box<Answer>),
+}
+
+impl RequestError {
+    /// The exit code.
+    pub(in crate::command) fn code(&self) -> u8 {
+        match self {
+            RequestError::InDoubt(_) => IN_DOUBT,
+            _ => FAILED,
+        }
+    }
 }
 
 impl From<Answer> for RequestError {
@@ -41,6 +55,7 @@ impl From<Answer> for RequestError {
     fn from(answer: Answer) -> RequestError {
         match answer {
             Answer::Error(why) => RequestError::Refused(why),
+            Answer::InDoubt(why) => RequestError::InDoubt(why),
             other => RequestError::Other(Box::new(other)),
         }
     }

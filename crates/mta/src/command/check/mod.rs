@@ -13,9 +13,13 @@ use disk_room::data_dir;
 use node::ChannelId;
 use node::config::{Connection, ListenerService, Target};
 use serde::Serialize;
+use site_view::{DatabaseFault, Examined};
 use std::path::PathBuf;
 
-/// Checks a configuration file and shows what would run.
+/// Checks a configuration file and shows what would run. A database that it names is asked too.
+///
+/// Exit codes: 0 `mta run` would start, 2 wrong usage or configuration, 4 the database is away, 5 a node would not start
+/// with it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// The configuration file.
@@ -48,7 +52,8 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
     };
     if arguments.json {
         let advice = advice(advice::give);
-        print_json(&Checked { ok: plan.is_some(), problems: report.to_json(), advice, plan });
+        let ok = code(plan.as_ref()) == DONE;
+        print_json(&Checked { ok, problems: report.to_json(), advice, plan: plan.as_ref() });
     } else {
         print_findings(&report);
         for advice in advice(advice::give_once) {
@@ -56,20 +61,34 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
         }
         if let Some(plan) = &plan {
             print(&plan.to_text());
+            if let Some(error) = plan.database.as_ref().and_then(|database| database.error.as_ref())
+            {
+                print_error(error);
+            }
         }
     }
-    if site.is_some() { DONE } else { WRONG }
+    code(plan.as_ref())
+}
+
+/// The exit code.
+fn code(plan: Option<&Plan>) -> u8 {
+    let Some(plan) = plan else { return WRONG };
+    match &plan.database {
+        Some(PlannedDatabase { fault: Some(DatabaseFault::Away), .. }) => cluster::AWAY,
+        Some(PlannedDatabase { error: Some(_), .. }) => cluster::UNUSABLE,
+        _ => DONE,
+    }
 }
 
 /// The answer in JSON.
 #[derive(Serialize)]
-struct Checked {
+struct Checked<'a> {
     ok: bool,
     problems: Vec<ProblemJson>,
     /// Findings that do not prevent the daemon from starting.
     advice: Vec<Advice>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    plan: Option<Plan>,
+    plan: Option<&'a Plan>,
 }
 
 /// The configuration that the daemon would run.
@@ -98,25 +117,26 @@ struct PlannedDatabase {
     /// What it promises, in sentences.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     durability: Vec<String>,
-    /// Why it was not asked.
+    /// Why a node would not start with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// What kind of an error that is.
+    #[serde(skip)]
+    fault: Option<DatabaseFault>,
 }
 
 impl PlannedDatabase {
     /// Asks the database of a site, where it has one.
     fn from_site(site: &Site) -> Option<PlannedDatabase> {
         let StoreEngine::Postgres(database) = &site.engine else { return None };
-        let (durability, error) = match cluster::durability(database) {
-            Ok(sentences) => (sentences, None),
-            Err(error) => (Vec::new(), Some(error.to_string())),
-        };
+        let Examined { promises: durability, error, fault } = cluster::examine(site, database);
         let node = database.node.as_ref();
         Some(PlannedDatabase {
             node: node.map(|node| node.name.clone()),
             lease_seconds: node.map(|node| node.lease.as_secs_f64()),
             durability,
             error,
+            fault,
         })
     }
 
@@ -131,9 +151,6 @@ impl PlannedDatabase {
         };
         for sentence in &self.durability {
             text.push_str(&format!("the database: {sentence}\n"));
-        }
-        if let Some(error) = &self.error {
-            text.push_str(&format!("what the database promises is not known: {error}\n"));
         }
         text
     }

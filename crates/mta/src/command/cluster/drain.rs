@@ -21,7 +21,8 @@ const ENDING: Duration = Duration::from_mins(2);
 const SHOWN: usize = 5;
 
 /// Gives the shards of this node to the others, in order, and then ends the daemon: transfers come to their end, others
-/// take the peers and mailboxes. SIGTERM ends it at once.
+/// take the peers and mailboxes. From the order on this node accepts no connection, so that clients go to the others.
+/// SIGTERM ends it at once.
 ///
 /// Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 not all was given away in time.
 #[derive(Debug, clap::Args)]
@@ -114,6 +115,13 @@ fn in_vain(socket: &Path, arguments: &Arguments, site: &SiteStatus) -> u8 {
         "{} shards are not given away after {seconds} s: users are bound to them, or transfers go on",
         site.shards.len()
     ));
+    if let Some(why) = &site.no_commits {
+        print_error(&format!(
+            "{why}: the others can take nothing now. The node goes on giving its shards away, and ends when it can: `mta \
+             drain --undo` ends that, SIGTERM ends the node at once"
+        ));
+        return PARTLY;
+    }
     if arguments.stay {
         print_error("the node goes on giving them away: mta drain --undo ends that");
         return PARTLY;

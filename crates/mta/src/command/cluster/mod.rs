@@ -8,16 +8,18 @@ use crate::command::output::{Daemon, load, print, print_error, print_json};
 use crate::command::{DONE, FAILED, PARTLY, WRONG};
 use crate::config::Site;
 use crate::config::section::store::engine::{Postgres, StoreEngine};
-use crate::driver::database_options;
+use crate::driver::{database_options, identity_of};
 use node::status::SiteStatus;
 use postgres_store::{Options, Surveyor};
-use site_view::{Health, Own, SiteReport};
+use site_view::{Examined, Health, Own, SiteReport};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store::StoreError;
 
-/// Exit code of `mta cluster status`: the database is away.
-const AWAY: u8 = 4;
+/// Exit code of `mta cluster status` and `mta check`: the database is away.
+pub(in crate::command) const AWAY: u8 = 4;
+/// Exit code of these: the database answers, and cannot be used with this configuration.
+pub(in crate::command) const UNUSABLE: u8 = 5;
 
 /// The longest wait for a server of the database.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -36,7 +38,8 @@ pub(in crate::command) struct Arguments {
 enum Action {
     /// Shows nodes, shards and servers of the database, and what would happen if a node died now. Needs no daemon.
     ///
-    /// Exit codes: 0 healthy, 2 wrong usage or configuration, 3 degraded, 4 the database is away.
+    /// Exit codes: 0 healthy, 2 wrong usage or configuration, 3 degraded, 4 the database is away, 5 it cannot be used: it
+    /// does not let the account in, or its tables are not those of this release.
     Status(Status),
     /// Ends with 0 if the daemon answers and its node has a lease and is not being drained, else with 1: for the check
     /// of a floating address.
@@ -113,6 +116,7 @@ fn show(status: &Status) -> u8 {
     match report.health {
         Health::Healthy => DONE,
         Health::Degraded => PARTLY,
+        Health::Unusable => UNUSABLE,
         Health::DatabaseAway => AWAY,
     }
 }
@@ -124,17 +128,24 @@ fn look(site: &Site, database: &Postgres) -> Result<SiteReport, StoreError> {
         lease: database.node.as_ref().map_or(Duration::ZERO, |node| node.lease),
     };
     let surveyor = surveyor(database)?;
-    let found = surveyor.look(true);
+    let found = surveyor.check().and_then(|()| surveyor.look(true));
     let servers = surveyor.ask_each();
     Ok(match found {
         Ok(survey) => site_view::report(&own, &survey, &servers),
-        Err(error) => site_view::away(&own, &error.to_string(), &servers),
+        Err(error) => site_view::unseen(&own, &error, &servers),
     })
 }
 
-/// What the database promises, in sentences.
-pub(in crate::command) fn durability(database: &Postgres) -> Result<Vec<String>, StoreError> {
-    Ok(surveyor(database)?.durability()?.sentences())
+/// What a node of this configuration would meet at its database.
+pub(in crate::command) fn examine(site: &Site, database: &Postgres) -> Examined {
+    match surveyor(database) {
+        Ok(surveyor) => site_view::examine(
+            &surveyor,
+            &identity_of(site),
+            database.node.as_ref().map(|node| (&*node.name, &*site.paths.data_dir)),
+        ),
+        Err(error) => Examined::failed(&error),
+    }
 }
 
 fn is_alive(alive: &Alive) -> u8 {

@@ -89,7 +89,7 @@ pub(super) fn run(socket: &Path, act: &Act, which: &Acting, json: bool) -> u8 {
     }
     if let Some(why) = failed {
         print_error(&why.to_string());
-        return if outcomes.is_empty() { FAILED } else { PARTLY };
+        return if outcomes.is_empty() { why.code() } else { PARTLY };
     }
     let known = outcomes.iter().filter(|(_, outcome)| is_as_ordered(act, outcome));
     partly(known.count(), entries.len())
@@ -114,7 +114,12 @@ fn chosen(socket: &Path, which: &Acting) -> Result<(Vec<EntryId>, QueuePage), u8
         FAILED
     };
     if which.entries.is_empty() {
-        let page = which.filter.selection()?.read(socket, usize::MAX).map_err(failed)?;
+        let (page, unread) = which.filter.selection()?.read(socket, usize::MAX).map_err(failed)?;
+        // Conditions that were not looked for everywhere are not carried out in part.
+        if let Some(why) = unread {
+            let why = format!("nothing was ordered, as the queue could not be read whole: {why}");
+            return Err(failed(RequestError::Refused(why)));
+        }
         let entries = page.entries.iter().filter_map(|row| entry(&row.entry).ok()).collect();
         return Ok((entries, page));
     }

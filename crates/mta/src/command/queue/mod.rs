@@ -24,6 +24,9 @@ use std::path::Path;
 /// a rule of the scheduler; the reason follows), held by operator, delayed (waits after a failure,
 /// or is deferred), in transfer, stalled (in transfer, and nothing was confirmed or taken for `stall`),
 /// paused (its transfer waits for a higher one), expired (given up; its report is being committed).
+///
+/// Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 done in part, or a part of the queue could not be
+/// read, 6 an order has no answer and may be carried out still.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = false)]
 pub(super) struct Arguments {

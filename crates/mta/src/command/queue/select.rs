@@ -2,7 +2,7 @@
 
 use super::{elsewhere, page};
 use crate::command::error::RequestError;
-use crate::command::output::{print_error, progress};
+use crate::command::output::progress;
 use crate::command::{WRONG, argument};
 use crate::config::canonical_address;
 use base::{Precedence, quantity};
@@ -104,30 +104,37 @@ pub(super) struct Selection(QueueRequest);
 
 impl Selection {
     /// Adds what other nodes of the site have. A channel is one of this node.
-    fn read_elsewhere(&self, socket: &Path, most: usize, found: &mut QueuePage) {
+    ///
+    /// # Errors
+    /// The rest could not be read.
+    fn read_elsewhere(
+        &self,
+        socket: &Path,
+        most: usize,
+        found: &mut QueuePage,
+    ) -> Result<(), RequestError> {
         let mut after = None;
         while found.entries.len() < most && found.next.is_none() && self.0.channel.is_none() {
             let limit = (most - found.entries.len()).min(ROWS);
             let asked = QueueRequest { limit, ..self.0.clone() };
-            match elsewhere(socket, &asked, after) {
-                Ok(page) => {
-                    found.entries.extend(page.rows);
-                    after = page.next;
-                }
-                Err(why) => {
-                    print_error(&format!("what other nodes have is not shown: {why}"));
-                    return;
-                }
-            }
+            let page = elsewhere(socket, &asked, after)?;
+            found.entries.extend(page.rows);
+            after = page.next;
             if after.is_none() {
-                return;
+                return Ok(());
             }
         }
         found.more |= after.is_some();
+        Ok(())
     }
 
-    /// The first rows, this many at most.
-    pub(super) fn read(&self, socket: &Path, most: usize) -> Result<QueuePage, RequestError> {
+    /// The first rows, this many at most; and why there may be others, where what other nodes of the site have could
+    /// not be read.
+    pub(super) fn read(
+        &self,
+        socket: &Path,
+        most: usize,
+    ) -> Result<(QueuePage, Option<RequestError>), RequestError> {
         let mut found = QueuePage::default();
         loop {
             // Conditions are checked after a page was made: another page may have the rest.
@@ -147,10 +154,10 @@ impl Selection {
                 break;
             }
         }
-        self.read_elsewhere(socket, most, &mut found);
+        let unread = self.read_elsewhere(socket, most, &mut found).err();
         progress(None);
         found.more |= found.entries.len() > most;
         found.entries.truncate(most);
-        Ok(found)
+        Ok((found, unread))
     }
 }

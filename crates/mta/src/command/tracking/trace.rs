@@ -17,7 +17,7 @@ pub(in crate::command) struct Arguments {
     #[arg(
         value_name = "ID",
         conflicts_with_all = ["originator", "recipient", "since", "until"],
-        required_unless_present_any = ["originator", "recipient", "since", "until"],
+        required_unless_present_any = ["originator", "recipient", "since", "until", "limit"],
         value_parser = argument::text,
     )]
     id: Option<String>,

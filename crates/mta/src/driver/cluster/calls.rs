@@ -78,11 +78,17 @@ impl Calls {
         let caller = |name: &str, wrap: fn(Answer) -> ClusterAnswer| {
             let (calls, todo) = channel::<NumberedCall>();
             let (cluster, names) = (Arc::clone(cluster), names.clone());
-            let answer = give(answers);
+            let (answer, ends) = (give(answers), Arc::clone(answers));
             let run = move || {
                 let mut fails = false;
                 for call in todo {
                     let made = make(&*cluster, &names, &call);
+                    if let Err(error) = &made
+                        && error.is_of_another_process()
+                    {
+                        let fatal = DriverAnswer::Fatal(error.to_string());
+                        return ends.answer(Precedence::Override, fatal);
+                    }
                     note(&call.0, &made, &mut fails);
                     answer(wrap(made.unwrap_or(Answer::Failed)));
                 }

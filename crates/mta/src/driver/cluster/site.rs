@@ -35,18 +35,23 @@ pub(in crate::driver) struct NodeOrders {
     pub(in crate::driver) drained: bool,
     /// It stays then, instead of ending.
     pub(in crate::driver) stays: bool,
+    /// It accepts no connection: clients go to the other nodes.
+    pub(in crate::driver) is_closed: bool,
     /// Commits that the database refused, since another node had the shard or this one no lease.
     pub(in crate::driver) fenced: u64,
 }
 
-impl NodeOrders {
-    /// Whether it ends now: it was drained for that.
-    pub(in crate::driver) fn is_over(&self) -> bool {
-        self.drained && !self.stays
-    }
-}
-
 impl Driver {
+    /// Whether it ends now: it was drained for that, and the others can take what it had.
+    pub(in crate::driver) fn has_parted(&self) -> bool {
+        self.orders.drained && !self.orders.stays && self.no_commits().is_none()
+    }
+
+    /// Why no commit is possible now.
+    fn no_commits(&self) -> Option<String> {
+        self.figures().and_then(|figures| figures.no_commits())
+    }
+
     /// Adds to a status what the node cannot know of its site.
     pub(in crate::driver) fn add_site(&self, status: &mut Status) {
         let Some(machine) = self.member.as_ref().map(Membered::membership) else { return };
@@ -82,11 +87,31 @@ impl Driver {
             shards: machine.owned().map(|(_, name, _)| name.to_owned()).collect(),
             others: others.map(other).collect(),
             database_away_seconds: away.map(|away| away.as_secs_f64()),
+            no_commits: self.no_commits(),
         }
     }
 
     fn figures(&self) -> Option<Figures> {
         self.watcher.as_ref().and_then(Watcher::figures)
+    }
+
+    /// Why this node cannot change what is in a mailbox: another one has it, or none.
+    pub(in crate::driver) fn mailbox_elsewhere(&self, address: &str) -> Option<String> {
+        let machine = self.member.as_ref().map(Membered::membership)?;
+        let shard = NextHop::Mailbox(address.to_owned()).queue();
+        if machine.owns(shard) {
+            return None;
+        }
+        let owner = machine.owner_of(shard).map(|owner| {
+            machine.name_of(owner).map_or_else(|| format!("of epoch {owner}"), str::to_owned)
+        });
+        Some(match owner {
+            Some(owner) => format!("node {owner} has the mailbox {address}: order it there"),
+            None => format!(
+                "no node has the mailbox {address} now: order it again once its user has bound to a node, or something \
+                 has come for it (mta cluster status shows which node has it)"
+            ),
+        })
     }
 
     /// Gives the shards away, or takes some again.
@@ -100,10 +125,19 @@ impl Driver {
         match order {
             DrainOrder::Undo => {
                 self.orders = NodeOrders { fenced: self.orders.fenced, ..NodeOrders::default() };
-                tracing::info!("this node takes shards again");
+                if self.listening.is_empty() {
+                    self.listen().map_err(|error| error.to_string())?;
+                }
+                tracing::info!("this node takes connections and shards again");
                 self.site_input(ownership::Input::Undrain);
             }
             DrainOrder::Drain { stay } => {
+                if let Some(why) = self.no_commits() {
+                    return Err(format!(
+                        "{why}: the others could take nothing from this node now. Order it again when `mta cluster \
+                         status` shows no trouble, or end this node with SIGTERM"
+                    ));
+                }
                 let own = machine.epoch();
                 let able = |node: &&membership::NodeRow| {
                     Some(node.epoch) != own && !node.draining && !node.lease_left.is_zero()
@@ -115,7 +149,9 @@ impl Driver {
                             .to_owned(),
                     );
                 }
-                self.orders.stays = stay;
+                (self.orders.stays, self.orders.is_closed) = (stay, true);
+                // Who is connected stays until his peer or mailbox is given away.
+                self.close_listeners();
                 tracing::info!(stay, "this node gives its shards away");
                 self.site_input(ownership::Input::Drain);
             }

@@ -19,6 +19,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use node::config::NodeConfig;
 use postgres_store::PostgresAccounts;
 use record::Header;
+use site_view::{HeldPlace, IDENTITY, Identity, OtherSite, PlaceError};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
@@ -61,6 +62,12 @@ pub enum DriverError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Another process has the data directory, or it cannot be locked.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// The database is another site's.
+    #[error(transparent)]
+    OtherSite(#[from] OtherSite),
     /// A copy into the queue was begun, and not finished.
     #[error("a copy into this queue is unfinished: run `mta store migrate` again")]
     Unfinished,
@@ -221,6 +228,8 @@ pub(crate) struct OpenStore {
     pub(super) store: Arc<dyn QueueStore>,
     pub(super) users: Directory,
     pub(super) joined: Option<Joined>,
+    /// Held as long as the store is used, where it is a database.
+    pub(super) _place: Option<HeldPlace>,
 }
 
 /// Where the users are, for a command that runs beside daemons.
@@ -255,9 +264,10 @@ pub(crate) fn open_store(site: &Site) -> Result<OpenStore, DriverError> {
         StoreEngine::Embedded => {
             let store = store::open(&site.paths.data_dir.join("queue"), STORE)?;
             check_finished(&*store)?;
-            OpenStore { store, users: Directory::File(site.paths.data_dir.clone()), joined: None }
+            let users = Directory::File(site.paths.data_dir.clone());
+            OpenStore { store, users, joined: None, _place: None }
         }
-        StoreEngine::Postgres(database) => open_database(database)?,
+        StoreEngine::Postgres(database) => open_database(site, database)?,
     };
     log_sweep(&*opened.store);
     Ok(opened)
@@ -274,10 +284,13 @@ fn check_finished(store: &dyn QueueStore) -> Result<(), DriverError> {
 /// Named values that are each node's own.
 pub(crate) const OWN_VALUES: [&str; 3] = [EPOCH, node::SENDING, node::wall::CLOCK];
 
-fn open_database(database: &Postgres) -> Result<OpenStore, DriverError> {
+fn open_database(site: &Site, database: &Postgres) -> Result<OpenStore, DriverError> {
+    let place = HeldPlace::take(&site.paths.data_dir)?;
+    let identity = identity_of(site);
     let site = database.node.as_ref().map(|node| postgres_store::Site {
         node: node.name.clone(),
         own_values: OWN_VALUES.map(str::to_owned).to_vec(),
+        place: place.place().cloned(),
     });
     let store = Arc::new(postgres_store::PostgresStore::open(
         &database.url,
@@ -286,6 +299,8 @@ fn open_database(database: &Postgres) -> Result<OpenStore, DriverError> {
     check_finished(&*store)?;
     let joined = match &database.node {
         Some(node) => {
+            let own = identity.to_string();
+            identity.compare(&store.value_or_put(IDENTITY, own.as_bytes())?)?;
             let epoch = store.join(&node.name, node.lease)?;
             tracing::info!(node = node.name, %epoch, "joined the site");
             Some(Joined {
@@ -301,7 +316,12 @@ fn open_database(database: &Postgres) -> Result<OpenStore, DriverError> {
         tracing::info!("the database: {sentence}");
     }
     let users = Directory::Database(Arc::new(store.users()));
-    Ok(OpenStore { store, users, joined })
+    Ok(OpenStore { store, users, joined, _place: Some(place) })
+}
+
+/// What the nodes of a site have to share.
+pub(crate) fn identity_of(site: &Site) -> Identity {
+    Identity { mta: site.node.mta.0.clone(), domain: site.node.domain.to_string() }
 }
 
 /// How a database is opened that a configuration names.
@@ -372,6 +392,11 @@ pub(super) fn configure_node(
         tracing::warn!(%found, "the queue is that of another MTA name: its messages are sent from here");
     }
     batch.push(Op::PutMeta { name: SITE.to_owned(), value: own });
+    if joined.is_none() && site.engine != StoreEngine::Embedded {
+        // A site may get another name while it has no nodes.
+        let value = Bytes::from(identity_of(site).to_string());
+        batch.push(Op::PutMeta { name: IDENTITY.to_owned(), value });
+    }
     commit_one(store, FIRST_BATCH, batch)?;
     let mut config = site.node.clone();
     config.mailboxes = users.addresses();
