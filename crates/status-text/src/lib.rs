@@ -1,10 +1,12 @@
 //! What an operator sees of an MTA, as tables of text.
 
 mod entry;
+mod lists;
 mod mailbox;
 mod queue;
 
 pub use entry::to_text as entry_to_text;
+pub use lists::{in_full as list_to_text, overview as lists_to_text};
 pub use mailbox::{in_full as mailbox_to_text, to_text as mailboxes_to_text};
 pub use queue::to_text as queue_to_text;
 

@@ -1,13 +1,14 @@
 //! `mta list`: distribution lists.
 
 use super::error::RequestError;
-use super::output::{Daemon, dash, print, print_error, print_json, progress, table, trimmed};
+use super::output::{Daemon, print, print_error, print_json, progress};
 use super::{DONE, FAILED, PARTLY, WRONG, argument};
 use crate::admin::{Answer, Request, ask};
 use crate::config::canonical_address;
 use node::lists::{
     List, ListChange, ListEdit, ListError, MAX_MEMBERS, ReportPolicy, SubmitPermission,
 };
+use status_text::{list_to_text, lists_to_text};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -316,9 +317,9 @@ fn show(socket: &Path, addresses: &[String], json: bool) -> u8 {
     if json {
         print_json(&serde_json::json!({ "lists": shown }));
     } else if addresses.is_empty() {
-        print(&overview(&lists));
+        print(&lists_to_text(&lists));
     } else {
-        shown.iter().for_each(|list| print(&in_full(list)));
+        shown.iter().for_each(|list| print(&list_to_text(list)));
     }
     match found.len() {
         0 if !addresses.is_empty() => FAILED,
@@ -327,71 +328,9 @@ fn show(socket: &Path, addresses: &[String], json: bool) -> u8 {
     }
 }
 
-fn overview(lists: &[List]) -> String {
-    if lists.is_empty() {
-        return "there is no distribution list: `mta list add` adds one\n".to_owned();
-    }
-    let mut rows = table(["LIST", "MEMBERS", "SUBMIT", "REPORTS"]);
-    for list in lists {
-        rows.add_row([
-            list.address.clone(),
-            list.members.len().to_string(),
-            submit(&list.submit),
-            reports(list.reports).to_owned(),
-        ]);
-    }
-    trimmed(&rows)
-}
-
-fn submit(permission: &SubmitPermission) -> String {
-    match permission {
-        SubmitPermission::Anyone => "anyone".to_owned(),
-        SubmitPermission::Members => "members".to_owned(),
-        SubmitPermission::Only(all) => format!("{} addresses", all.len()),
-    }
-}
-
-fn reports(policy: ReportPolicy) -> &'static str {
-    match policy {
-        ReportPolicy::Originator => "originator",
-        ReportPolicy::Owner => "owner",
-        ReportPolicy::Both => "both",
-        ReportPolicy::Nobody => "nobody",
-    }
-}
-
-fn in_full(list: &List) -> String {
-    let mut text = format!("list     {}\n", list.address);
-    text.push_str(&format!("owner    {}\n", list.owner.clone().unwrap_or_else(dash)));
-    text.push_str(&format!("reports  {}\n", reports(list.reports)));
-    match &list.submit {
-        SubmitPermission::Only(all) => {
-            all.iter().for_each(|who| text.push_str(&format!("submit   {who}\n")));
-        }
-        other => text.push_str(&format!("submit   {}\n", submit(other))),
-    }
-    list.members.iter().for_each(|member| text.push_str(&format!("member   {member}\n")));
-    text.push('\n');
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_as_text() {
-        let list = List {
-            address: "/C=IT/ADMD=NET/PRMD=NAPLES/CN=staff/".to_owned(),
-            members: vec!["/C=IT/ADMD=NET/PRMD=NAPLES/S=OPS/".to_owned(); 2],
-            submit: SubmitPermission::Only(vec!["/C=IT/".to_owned()]),
-            reports: ReportPolicy::Both,
-            owner: Some("/C=IT/ADMD=NET/PRMD=NAPLES/S=OPS/".to_owned()),
-        };
-        let text = format!("{}\n{}", overview(std::slice::from_ref(&list)), in_full(&list));
-        insta::assert_snapshot!(text);
-        assert!(overview(&[]).contains("mta list add"));
-    }
 
     #[test]
     fn what_is_wrong_is_found_before_the_first_part_and_what_is_there_is_shown_after_a_later_one() {

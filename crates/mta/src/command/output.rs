@@ -6,7 +6,7 @@ use disk_room::data_dir;
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-pub(super) use tables::{be_wide, dash, table, trimmed};
+pub(super) use tables::{be_wide, table, trimmed};
 
 /// The configuration file that `MTA_CONFIG` names, for commands without `--config`.
 pub(super) fn config_of_environment() -> Option<PathBuf> {
