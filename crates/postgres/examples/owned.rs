@@ -49,7 +49,7 @@ fn message(n: u64, to: QueueId) -> [Batch; 2] {
 
 fn open(server: &database::Server, node: u64, shards: u64) -> Committer {
     let name = format!("n{node}");
-    let site = Some(Site { node: name.clone(), own_values: Vec::new() });
+    let site = Some(Site { node: name.clone(), ..Site::default() });
     let store =
         PostgresStore::open(&server.url("runs"), Options { site, ..Options::default() }).unwrap();
     store.join(&name, Duration::from_secs(600)).unwrap();
