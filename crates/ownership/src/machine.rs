@@ -58,10 +58,16 @@ pub enum Input {
     },
     /// What users have registered was read, as [`Output::ReadRegistrations`] asked: the name of a value, and the value.
     Registered(String, Bytes),
+    /// The shards that have news, as [`Output::LookForNews`] asked; `None` if that is not known.
+    News(Option<Vec<QueueId>>),
     /// A value of the site was read, as [`Output::ReadValue`] asked.
     Value(&'static str, Bytes),
     /// It could not be read.
     ValueUnread(&'static str),
+    /// What users have registered could not be read: the name that was asked for, or [`REGISTERED`] for all.
+    RegistrationsUnread(String),
+    /// The users could not be read, as [`Output::ReadUsers`] asked.
+    UsersUnread,
     /// A batch of the node is handed over for its commit.
     Committing(Token, Vec<EntryChange>),
     /// That batch has ended. Comes before the node takes the same.
@@ -106,6 +112,9 @@ pub enum Output {
         /// The name of a value that is to be read before them: what the user of the mailbox has registered.
         value: Option<String>,
     },
+    /// Of these shards those are to be found that have entries after the place; answered by [`Input::News`]. One is asked
+    /// for at a time.
+    LookForNews(Vec<(QueueId, Place)>),
     /// What users have registered is to be read: the value of this name, or all whose names begin with [`REGISTERED`].
     /// Each that is there comes as an [`Input::Registered`].
     ReadRegistrations(Option<String>),
@@ -155,10 +164,17 @@ pub struct Ownership {
     membership: Membership,
     has_begun: bool,
     shards: BTreeMap<QueueId, Shard>,
+    /// The shards of the entries that the node has.
+    entries: BTreeMap<EntryId, QueueId>,
     batches: Batches,
+    /// [`Output::LookForNews`] is not answered.
+    is_looking: bool,
     users: Users,
     /// Values that could not be read.
     unread: BTreeSet<&'static str>,
+    /// Registrations that could not be read, and whether the users could not be.
+    unregistered: BTreeSet<String>,
+    users_unread: bool,
     outputs: VecDeque<Output>,
 }
 
@@ -182,9 +198,13 @@ impl Ownership {
             membership,
             has_begun: false,
             shards: BTreeMap::new(),
+            entries: BTreeMap::new(),
             batches: Batches::default(),
+            is_looking: false,
             users: Users::default(),
             unread: BTreeSet::new(),
+            unregistered: BTreeSet::new(),
+            users_unread: false,
             outputs: VecDeque::new(),
         }
     }
@@ -226,6 +246,10 @@ impl Ownership {
             Input::Page { shard, fence, value, page } => {
                 self.page(now, (shard, fence), value, page);
             }
+            Input::News(found) => {
+                self.is_looking = false;
+                found.unwrap_or_default().into_iter().for_each(|shard| self.read(shard));
+            }
             Input::Registered(name, value) => {
                 if let Some(mailbox) = name.strip_prefix(REGISTERED) {
                     self.registered(mailbox.to_owned(), value);
@@ -239,12 +263,14 @@ impl Ownership {
             }
             Input::Committing(token, changes) => self.committing(token, changes),
             Input::ValueUnread(name) => _ = self.unread.insert(name),
+            Input::RegistrationsUnread(name) => _ = self.unregistered.insert(name),
+            Input::UsersUnread => self.users_unread = true,
             Input::Committed(token, end) => self.committed(now, token, end),
             Input::ShardLeft { shard, stays } => self.left(now, shard.queue(), stays),
             Input::BatchesEnded(shard, fence) => {
                 // Otherwise it is another ownership by now.
                 if self.membership.fence(shard) == Some(fence) {
-                    self.shards.remove(&shard);
+                    self.forget(shard);
                     self.member(now, membership::Input::Left(shard));
                 }
             }
@@ -279,7 +305,7 @@ impl Ownership {
             Wants::Joined(epoch) => self.noted(Notice::Joined(epoch)),
             Wants::Gained(shard, name, fence) => self.gained(shard, name, fence),
             Wants::Lost(shard) => {
-                if let Some(Shard { hop, .. }) = self.shards.remove(&shard) {
+                if let Some(Shard { hop, .. }) = self.forget(shard) {
                     self.noted(Notice::Lost(hop.clone()));
                     self.node(NodeInput::Shard(ShardChange::Lost(hop)));
                 }
@@ -308,9 +334,27 @@ impl Ownership {
         let Some(hop) = hop(shard, &name) else { return self.noted(Notice::Nameless(shard)) };
         self.noted(Notice::Gained(name, fence));
         self.node(NodeInput::Shard(ShardChange::Gained(hop.clone())));
+        self.forget(shard);
         self.shards
             .insert(shard, Shard { hop, fence, reading: Reading::default(), is_known: false });
         self.read(shard);
+    }
+
+    /// A shard is the node's no longer.
+    fn forget(&mut self, shard: QueueId) -> Option<Shard> {
+        let forgotten = self.shards.remove(&shard)?;
+        for id in forgotten.reading.known() {
+            self.entries.remove(&id);
+        }
+        Some(forgotten)
+    }
+
+    /// The node has an entry of a shard. It may have been in another one before.
+    fn has(&mut self, id: EntryId, shard: QueueId) {
+        let before = self.entries.insert(id, shard).filter(|before| *before != shard);
+        if let Some(owned) = before.and_then(|before| self.shards.get_mut(&before)) {
+            owned.reading.delete(id);
+        }
     }
 
     fn read(&mut self, shard: QueueId) {
@@ -331,12 +375,11 @@ impl Ownership {
 
     fn changed(&mut self, now: Instant, changes: &Changes) {
         let is_named = !changes.shards.is_empty() || !changes.values.is_empty() || changes.users;
-        let all = changes.all || !is_named;
-        let is_changed = |(shard, owned): (&QueueId, &Shard)| {
-            (all || owned.reading.is_due() || changes.shards.contains(shard)).then_some(*shard)
-        };
-        let changed: Vec<QueueId> = self.shards.iter().filter_map(is_changed).collect();
-        changed.into_iter().for_each(|shard| self.read(shard));
+        changes.shards.iter().for_each(|shard| self.read(*shard));
+        if changes.all || !is_named {
+            self.look_at_shards(changes.all);
+            self.read_unread(changes.all);
+        }
         for (name, _) in SITE_VALUES {
             let is_unread = self.unread.remove(name);
             if is_unread || changes.all || changes.values.iter().any(|changed| changed == name) {
@@ -354,6 +397,42 @@ impl Ownership {
         }
         if changes.members || changes.all {
             self.member(now, membership::Input::Changed);
+        }
+    }
+
+    /// Looks at all shards: in one question, as most have nothing new. Notices may be `missed`.
+    fn look_at_shards(&mut self, missed: bool) {
+        let (mut idle, mut others) = (Vec::new(), Vec::new());
+        for (shard, owned) in &self.shards {
+            match owned.reading.idle() {
+                Some(place) => idle.push((*shard, place)),
+                None if missed || owned.reading.is_due() => others.push(*shard),
+                // A page of it is being read: it is looked at the next time.
+                None => {}
+            }
+        }
+        others.into_iter().for_each(|shard| self.read(shard));
+        if !idle.is_empty() && !std::mem::replace(&mut self.is_looking, true) {
+            self.outputs.push_back(Output::LookForNews(idle));
+        }
+    }
+
+    /// What could not be read is read again, unless all is.
+    fn read_unread(&mut self, all: bool) {
+        let names = std::mem::take(&mut self.unregistered);
+        let users = std::mem::take(&mut self.users_unread);
+        if all {
+            return;
+        }
+        match names.contains(REGISTERED) {
+            true => self.outputs.push_back(Output::ReadRegistrations(None)),
+            false => {
+                let reads = names.into_iter().map(|name| Output::ReadRegistrations(Some(name)));
+                self.outputs.extend(reads);
+            }
+        }
+        if users {
+            self.outputs.push_back(Output::ReadUsers);
         }
     }
 
@@ -380,6 +459,7 @@ impl Ownership {
         }
         let is_any = !entries.is_empty();
         for Entry { precedence, id, record } in entries {
+            self.has(id, shard);
             self.node(NodeInput::Recovered { precedence, id, record });
         }
         if is_any {
@@ -395,7 +475,10 @@ impl Ownership {
             match change {
                 EntryChange::Put(shard, id) => self.put(shard, id, begun, end),
                 EntryChange::Delete(id) if end == BatchEnd::Durable => {
-                    self.shards.values_mut().for_each(|owned| owned.reading.delete(id));
+                    let shard = self.entries.remove(&id);
+                    if let Some(owned) = shard.and_then(|shard| self.shards.get_mut(&shard)) {
+                        owned.reading.delete(id);
+                    }
                 }
                 // The node knows whether it removes it later. Else it takes it up again.
                 EntryChange::Delete(id) => self.read_again(id),
@@ -432,6 +515,7 @@ impl Ownership {
         let reads = match (is_same, end) {
             (true, BatchEnd::Durable) => {
                 owned.reading.put(id);
+                self.has(id, shard);
                 false
             }
             (true, _) => owned.reading.not_put(id),
@@ -444,10 +528,10 @@ impl Ownership {
 
     /// An entry that a batch was to remove is still there, perhaps: the node gets it once more.
     fn read_again(&mut self, id: EntryId) {
-        let forgets =
-            |(shard, owned): (&QueueId, &mut Shard)| owned.reading.forget(id).then_some(*shard);
-        let known: Vec<QueueId> = self.shards.iter_mut().filter_map(forgets).collect();
-        known.into_iter().for_each(|shard| self.read(shard));
+        let Some(shard) = self.entries.remove(&id) else { return };
+        if self.shards.get_mut(&shard).is_some_and(|owned| owned.reading.forget(id)) {
+            self.read(shard);
+        }
     }
 
     /// The node has left a shard, but for batches that are being committed.

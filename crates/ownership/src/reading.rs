@@ -116,6 +116,17 @@ impl Reading {
         }
     }
 
+    /// The place after which something may be new, if no page is being read or is to be.
+    #[must_use]
+    pub fn idle(&self) -> Option<Place> {
+        (!self.is_read && !self.again).then_some(self.place)
+    }
+
+    /// The entries that the node has.
+    pub fn known(&self) -> impl Iterator<Item = EntryId> {
+        self.known.iter().copied()
+    }
+
     /// Whether a page is to be read, because the last one could not be.
     #[must_use]
     pub fn is_due(&self) -> bool {

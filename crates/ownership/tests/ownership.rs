@@ -32,6 +32,7 @@ enum Wanted {
     Value(String),
     Registrations,
     AfterBatches(QueueId, Fence),
+    News(Vec<QueueId>),
 }
 
 impl Played {
@@ -79,6 +80,9 @@ impl Played {
                 Output::ReadRegistrations(None) => wanted.push(Wanted::Registrations),
                 Output::AfterBatches(shard, fence) => {
                     wanted.push(Wanted::AfterBatches(shard, fence));
+                }
+                Output::LookForNews(places) => {
+                    wanted.push(Wanted::News(places.iter().map(|(shard, _)| *shard).collect()));
                 }
                 Output::Noted(_)
                 | Output::Drained
@@ -275,6 +279,54 @@ fn what_a_batch_did_not_remove_is_read_again() {
     assert_eq!(played.give(page_of(WEST, fence, &[1, 2])), entries);
 }
 
+/// One question for all shards: a node has thousands of mailboxes, and most have nothing new.
+#[test]
+fn a_look_without_a_notice_reads_the_shards_with_news_alone() {
+    let mut played = Played::new();
+    played.wanted();
+    let fence = Fence(10_000);
+    let look = |played: &mut Played| played.give(Input::Changed(Changes::default()));
+    let mut shards = Vec::new();
+    for n in 0..4 {
+        let mailbox = format!("/c=it/s={n}");
+        played.give(Input::User { token: Token(n), mailbox: mailbox.clone() });
+        shards.push(NextHop::Mailbox(mailbox).queue());
+    }
+    assert_eq!(look(&mut played), [], "first pages are being read");
+    shards.iter().for_each(|shard| _ = played.give(page_of(*shard, fence, &[])));
+    shards.sort();
+    assert_eq!(look(&mut played), [Wanted::News(shards.clone())]);
+    assert_eq!(look(&mut played), [], "it is asked already");
+    let one = shards[1];
+    assert_eq!(played.give(Input::News(Some(vec![one]))), [Wanted::Read(one, fence)]);
+    played.give(page_of(one, fence, &[1]));
+    assert_eq!(look(&mut played), [Wanted::News(shards.clone())]);
+    // Nothing is known: the next look asks again. A page that could not be read is read anyway.
+    assert_eq!(played.give(Input::News(None)), []);
+    played.give(Input::Changed(Changes { shards: vec![one], ..Changes::default() }));
+    played.give(Input::Page { shard: one, fence, value: None, page: None });
+    shards.remove(1);
+    assert_eq!(look(&mut played), [Wanted::Read(one, fence), Wanted::News(shards)]);
+}
+
+/// An entry may be put into another shard, as by an operator who reroutes it.
+#[test]
+fn what_was_removed_comes_back_if_another_node_puts_it_there() {
+    let mut played = Played::new();
+    played.wanted();
+    let fence = Fence(10_000);
+    played.give(page_of(WEST, fence, &[1, 2]));
+    for (token, change) in
+        [(7, EntryChange::Delete(EntryId(1))), (8, EntryChange::Delete(EntryId(9)))]
+    {
+        played.give(Input::Committing(Token(token), vec![change]));
+        assert_eq!(played.give(Input::Committed(Token(token), BatchEnd::Durable)), []);
+    }
+    played.give(Input::Changed(Changes { shards: vec![WEST], ..Changes::default() }));
+    let entries = [Wanted::Recovered(1), Wanted::Tick];
+    assert_eq!(played.give(page_of(WEST, fence, &[1, 2])), entries);
+}
+
 #[test]
 fn a_value_that_could_not_be_read_is_read_again() {
     let mut played = Played::new();
@@ -289,6 +341,32 @@ fn a_value_that_could_not_be_read_is_read_again() {
     let name = node_api::api::lists::LISTS;
     played.machine.handle(played.now, Input::ValueUnread(name));
     assert_eq!(reads(&mut played, Vec::new()), 1);
+}
+
+/// Nobody notifies the node of it again.
+#[test]
+fn users_and_registrations_that_could_not_be_read_are_read_again() {
+    let mut played = Played::new();
+    played.wanted();
+    let mut look = |input: Option<Input>| {
+        input.into_iter().for_each(|input| played.machine.handle(played.now, input));
+        played.machine.handle(played.now, Input::Changed(Changes::default()));
+        let outputs = std::iter::from_fn(|| played.machine.poll());
+        let reads = outputs.filter_map(|output| match output {
+            Output::ReadUsers => Some("users".to_owned()),
+            Output::ReadRegistrations(name) => Some(name.unwrap_or_else(|| "all".to_owned())),
+            _ => None,
+        });
+        reads.collect::<Vec<String>>()
+    };
+    assert_eq!(look(None), [] as [&str; 0]);
+    assert_eq!(look(Some(Input::UsersUnread)), ["users"]);
+    assert_eq!(look(None), [] as [&str; 0]);
+    let name = "registered//c=it/s=ops".to_owned();
+    assert_eq!(look(Some(Input::RegistrationsUnread(name.clone()))), [name]);
+    let all = engine::registered::REGISTERED.to_owned();
+    assert_eq!(look(Some(Input::RegistrationsUnread(all))), ["all"]);
+    assert_eq!(look(None), [] as [&str; 0]);
 }
 
 /// A user registers at one node, and then binds to another one: what he registered holds there before he is served.

@@ -237,6 +237,16 @@ impl Member {
                 let lost = Event::Page { shard, fence, page: None };
                 self.ask(rng, |answers| Event::List { shard, fence, after, answers }, lost);
             }
+            Wants::LookForNews(places) => {
+                let found = (self.real >= self.cut_until).then(|| {
+                    let database = self.database.borrow();
+                    let has = |(shard, after): &(QueueId, Place)| {
+                        !database.page(*shard, *after).entries.is_empty()
+                    };
+                    places.iter().filter(|place| has(place)).map(|(shard, _)| *shard).collect()
+                });
+                process.machine.handle(now.mono, ownership::Input::News(found));
+            }
             Wants::ReadValue(name) => {
                 let value = self.database.borrow().stored.meta.get(name).cloned();
                 if self.real < self.cut_until {

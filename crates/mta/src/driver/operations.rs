@@ -222,7 +222,11 @@ impl Driver {
     pub(super) fn users_read(&mut self, read: ReadUsers) {
         match self.users.ended(&self.verifier, read) {
             Some(Ok(users)) if !self.verifier.has(&users) => self.take_users(users),
-            Some(Err(error)) => tracing::error!(%error, "the users stay as they were"),
+            Some(Err(error)) => {
+                tracing::error!(%error, "the users stay as they were");
+                // Nobody notifies the node of them again.
+                self.site_input(ownership::Input::UsersUnread);
+            }
             Some(Ok(_)) | None => {}
         }
         if self.users.is_due() {

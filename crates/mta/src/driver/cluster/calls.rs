@@ -1,6 +1,7 @@
 //! The threads that call the store for a node of a site: one for its lease, one for the other calls, one that waits
 //! for changes by other nodes, and one that reads the entries of shards.
 
+use crate::clock::stopwatch;
 use crate::driver::DriverAnswer;
 use crate::driver::inbox::Inbox;
 use base::Precedence;
@@ -128,6 +129,11 @@ impl Calls {
         let _ = self.reads.send(Wanted::Page(shard, fence, after, value));
     }
 
+    /// Finds those of these shards that have entries after a place.
+    pub(super) fn look_for_news(&self, places: Vec<(QueueId, Place)>) {
+        let _ = self.reads.send(Wanted::News(places));
+    }
+
     /// Reads what a user has registered, by the name of the value, or what all have.
     pub(super) fn read_registrations(&self, name: Option<String>) {
         let _ = self.reads.send(Wanted::Values(name.unwrap_or_else(|| REGISTERED.to_owned())));
@@ -136,12 +142,23 @@ impl Calls {
 
 fn watch(cluster: &dyn Cluster, ending: &AtomicBool, answer: impl Fn(ClusterAnswer)) {
     let mut missed = false;
+    let time = stopwatch();
+    let mut looked = time();
     while !ending.load(Ordering::Relaxed) {
         match cluster.watch(WATCH) {
             // Looked at also if nothing was notified: a notification may be lost.
             Ok(changes) => {
                 let all = changes.all || std::mem::take(&mut missed);
-                answer(ClusterAnswer::Changed(Changes { all, ..changes }));
+                let changes = Changes { all, ..changes };
+                let is_look = all || changes == Changes::default();
+                answer(ClusterAnswer::Changed(changes));
+                // Where something is notified all the time too.
+                if !is_look && time().saturating_sub(looked) >= WATCH {
+                    answer(ClusterAnswer::Changed(Changes::default()));
+                    looked = time();
+                } else if is_look {
+                    looked = time();
+                }
             }
             Err(StoreError::Closed) => return,
             Err(error) => {

@@ -146,6 +146,7 @@ impl Driver {
             Output::Read { shard, fence, after, value } => {
                 member.calls.read((shard, fence), after, value);
             }
+            Output::LookForNews(places) => member.calls.look_for_news(places),
             Output::ReadRegistrations(name) => member.calls.read_registrations(name),
             Output::ReadUsers => self.reload_users(None),
             Output::ReadValue(name) => self.disk.read_value(name),
@@ -167,6 +168,8 @@ impl Driver {
             ClusterAnswer::Ended(answer) => Input::Ended(answer),
             ClusterAnswer::Changed(changes) => Input::Changed(changes),
             ClusterAnswer::Found(Found::Value(name, value)) => Input::Registered(name, value),
+            ClusterAnswer::Found(Found::Unread(name)) => Input::RegistrationsUnread(name),
+            ClusterAnswer::Found(Found::News(found)) => Input::News(found),
             ClusterAnswer::Found(Found::Page(shard, fence, read)) => {
                 if let Err(error) = &read {
                     tracing::warn!(%error, "the entries of a shard cannot be read");
