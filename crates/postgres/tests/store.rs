@@ -84,6 +84,20 @@ fn a_server_that_is_away_is_named_without_the_password() {
     assert!(!format!("{error:?}").contains("secret"), "{error:?}");
 }
 
+/// A server that is there is not called away.
+#[test]
+fn an_account_that_is_not_let_in_and_tables_that_are_not_there_are_named() {
+    let Some(site) = Site::if_installed() else { return };
+    let open = |url: &str, options: Options| PostgresStore::open(url, options).unwrap_err();
+    let stranger = site.url().replace(RUNS, "stranger");
+    let error = open(&stranger, site.options.clone());
+    assert!(matches!(error, StoreError::Denied { .. }), "{error}");
+    assert!(error.to_string().contains("does not let this account in"), "{error}");
+    let elsewhere = Options { schema: "nothing_here".to_owned(), ..site.options.clone() };
+    let error = open(&site.url(), elsewhere);
+    assert!(matches!(error, StoreError::NotPrepared { found: 0, .. }), "{error}");
+}
+
 #[test]
 fn it_is_reached_with_a_password_over_tls_that_is_checked() {
     let secure = database::Options::new().tls().password("a long secret");

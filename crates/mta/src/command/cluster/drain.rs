@@ -112,8 +112,8 @@ fn left(site: &SiteStatus) -> String {
 fn in_vain(socket: &Path, arguments: &Arguments, site: &SiteStatus) -> u8 {
     let seconds = arguments.wait.as_secs();
     print_error(&format!(
-        "{} shards are not given away after {seconds} s: users are bound to them, or transfers go on",
-        site.shards.len()
+        "not all is given away after {seconds} s, but users are bound or transfers go on: {}",
+        left(site).trim_end()
     ));
     if let Some(why) = &site.no_commits {
         print_error(&format!(
