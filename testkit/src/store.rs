@@ -283,6 +283,7 @@ impl FaultyStore {
         let meta = |name: &str| self.store.meta.get(name).cloned();
         let holds = meta(node::operator::HELD).map(Input::RecoveredHolds);
         let disabled = meta(node::channel_order::DISABLED).map(Input::RecoveredDisabled);
+        let minimize = meta(node::site_orders::MINIMIZED).map(Input::RecoveredMinimize);
         let clock = meta(node::wall::CLOCK).map(Input::RecoveredClock);
         let sends = meta(node::SENDING).map(Input::RecoveredSends);
         let lists = meta(node::lists::LISTS).map(Input::RecoveredLists);
@@ -297,7 +298,7 @@ impl FaultyStore {
             .into_iter()
             .map(|(spool, length, notes)| Input::RecoveredReception { spool, length, notes });
         let mut inputs: Vec<Input> =
-            holds.into_iter().chain(disabled).chain(clock).chain(sends).collect();
+            holds.into_iter().chain(disabled).chain(minimize).chain(clock).chain(sends).collect();
         inputs.extend(lists.into_iter().chain(mailboxes).chain(of_users).chain(kept));
         let queued = self.store.entries.iter().filter(|((_, id), _)| id.0 < FIRST_ITEM);
         inputs.extend(queued.map(|(&(precedence, id), record)| Input::Recovered {

@@ -93,7 +93,7 @@ impl FjallStore {
                     write.insert(&self.seen_until, time, []);
                 }
                 Op::ForgetSeen { .. } => {}
-                Op::PutMeta { name, value } => {
+                Op::PutMeta { name, value } | Op::ReplaceMeta { name, value, .. } => {
                     write.insert(&self.meta, name.as_bytes(), &value[..]);
                 }
             }

@@ -285,6 +285,7 @@ fn brief(ended: &Committed) -> String {
         Committed::NotDone(error) => format!("refused ({error})"),
         Committed::Unknown(error) => format!("UNKNOWN ({error})"),
         Committed::Fenced(_) => "fenced".to_owned(),
+        Committed::Changed(_) => "changed".to_owned(),
     }
 }
 

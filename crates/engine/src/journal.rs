@@ -6,6 +6,7 @@
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 /// A content being received: in memory while small, else in a file. Valid for one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -174,6 +175,41 @@ pub enum Op {
         /// Value.
         value: Bytes,
     },
+    /// The same for a value that several nodes of a site change: a store that they share writes it only over the
+    /// value that its writer knows.
+    ReplaceMeta {
+        /// Name.
+        name: String,
+        /// Value.
+        value: Bytes,
+        /// SHA-256 of the value that it replaces; of no octets where there is none.
+        over: Digest,
+    },
+}
+
+/// A named value as its writer knows it: what it has read, or written last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownValue(Digest);
+
+impl Default for KnownValue {
+    fn default() -> KnownValue {
+        KnownValue::from_octets(b"")
+    }
+}
+
+impl KnownValue {
+    /// This value.
+    #[must_use]
+    pub fn from_octets(value: &[u8]) -> KnownValue {
+        KnownValue(Digest(Sha256::digest(value).into()))
+    }
+
+    /// The change that replaces it, and is known from then on.
+    #[must_use]
+    pub fn replace(&mut self, name: &str, value: Bytes) -> Op {
+        let KnownValue(over) = std::mem::replace(self, KnownValue::from_octets(&value));
+        Op::ReplaceMeta { name: name.to_owned(), value, over }
+    }
 }
 
 impl Op {
@@ -194,7 +230,7 @@ impl Op {
                 source: BodySource::Octets(octets) | BodySource::Framed { head: octets, .. },
                 ..
             } => octets.len(),
-            Op::PutMeta { value, .. } => value.len(),
+            Op::PutMeta { value, .. } | Op::ReplaceMeta { value, .. } => value.len(),
             Op::PutBody { source: BodySource::Spool(_) | BodySource::Body(_), .. }
             | Op::DeleteEntry { .. }
             | Op::DeleteBody { .. }

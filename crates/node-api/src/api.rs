@@ -11,6 +11,7 @@ pub mod lists;
 pub mod mailbox_view;
 pub mod operator;
 pub mod shards;
+pub mod site_orders;
 
 use crate::api::channel_order::{ChannelOrder, ChannelOutcome};
 use crate::api::connect::ConnectOutcome;
@@ -42,6 +43,10 @@ pub enum Input {
     RecoveredHolds(Bytes),
     /// The value of [`crate::api::channel_order::DISABLED`] found in the store at start, before the entries.
     RecoveredDisabled(Bytes),
+    /// The value of [`site_orders::MINIMIZED`] found in the store at start, or when another node has changed it.
+    RecoveredMinimize(Bytes),
+    /// The value of [`site_orders::ACCEPTED`], which another node has written.
+    RecoveredAcceptance(Bytes),
     /// The value of [`scheduler::wall::CLOCK`] found in the store at start, before the entries.
     RecoveredClock(Bytes),
     /// The value of [`mailbox::machine::NAMES`] found in the store at start, before the entries.
@@ -255,9 +260,14 @@ pub enum Input {
         floor: Option<Precedence>,
         /// When the order ends by itself.
         until: Option<Utc>,
+        /// Who orders it.
+        by: Operator,
     },
     /// An operator accepts the wall clock: expiry waits no longer.
-    AcceptClock,
+    AcceptClock {
+        /// Who.
+        by: Operator,
+    },
     /// An operator removes what the user of this mailbox has registered; answered with [`Output::Operated`]
     /// without entries.
     Unregister {

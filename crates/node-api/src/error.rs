@@ -39,6 +39,9 @@ pub enum CommitError {
     /// Another node of the site owns what it changes: it goes on there.
     #[error("another node of this site has taken it over")]
     Fenced,
+    /// Another node of the site has changed a value that it replaces. What that is now was handed in before.
+    #[error("another node of this site has changed the same at the same time")]
+    Changed,
     /// The store could not do it.
     #[error(transparent)]
     NotDone(#[from] EdgeError),
@@ -47,9 +50,10 @@ pub enum CommitError {
 impl From<CommitError> for EdgeError {
     fn from(error: CommitError) -> EdgeError {
         match error {
-            CommitError::Conflict | CommitError::TooLong(_) | CommitError::Fenced => {
-                EdgeError(error.to_string())
-            }
+            CommitError::Conflict
+            | CommitError::TooLong(_)
+            | CommitError::Fenced
+            | CommitError::Changed => EdgeError(error.to_string()),
             CommitError::NotDone(error) => error,
         }
     }

@@ -2,10 +2,11 @@
 //! errors ([`error`]) in them, and how a node puts its outputs and events in order ([`log`]); and the rows of the queue ([`queue`]).
 
 pub mod api;
-pub mod closed_channels;
 pub mod error;
+pub mod hold_marks;
 pub mod ids;
 pub mod issued;
 pub mod log;
 pub mod queue;
 pub mod removals;
+pub mod shared_orders;

@@ -25,7 +25,7 @@ pub(crate) use ::association;
 pub use ::association::kept_sends::SENDING;
 pub use ::settings as config;
 pub use ::status;
-pub use api::{Input, Output, channel_order, connect, event, lists, operator, shards};
+pub use api::{Input, Output, channel_order, connect, event, lists, operator, shards, site_orders};
 pub use config::changes;
 pub use engine::space::DiskSpace;
 pub use error::{CommitError, EdgeError, PasswordProblem, ReadError};

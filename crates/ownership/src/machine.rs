@@ -12,7 +12,7 @@ use membership::rows::{Changes, Place, ShardPage};
 use membership::{Answer, Call, Fence, Membership, NodeEpoch, Settings};
 use node_api::api::Input as NodeInput;
 use node_api::api::shards::ShardChange;
-use node_api::api::{channel_order, lists, operator};
+use node_api::api::{channel_order, lists, operator, site_orders};
 use node_api::ids::Token;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -21,13 +21,15 @@ use std::time::Duration;
 const MAILBOX_WAIT: Duration = Duration::from_secs(5);
 
 /// An input of the node with a value.
-type Taking = fn(Bytes) -> NodeInput;
+pub type Taking = fn(Bytes) -> NodeInput;
 
 /// Values that all nodes of a site share, and what the node takes them with.
-const SITE_VALUES: [(&str, Taking); 4] = [
+pub const SITE_VALUES: [(&str, Taking); 6] = [
     (operator::HELD, NodeInput::RecoveredHolds),
     (channel_order::DISABLED, NodeInput::RecoveredDisabled),
     (lists::LISTS, NodeInput::RecoveredLists),
+    (site_orders::MINIMIZED, NodeInput::RecoveredMinimize),
+    (site_orders::ACCEPTED, NodeInput::RecoveredAcceptance),
     (mailbox::machine::NAMES, NodeInput::RecoveredMailboxes),
 ];
 

@@ -7,7 +7,9 @@ mod common;
 use base::{BodyId, EntryId, Precedence};
 use bytes::Bytes;
 use common::*;
-use engine::journal::{Batch, Digest, ItemId, MailboxId, Op, QueueId, SpoolId};
+use engine::journal::{
+    Batch, Digest, ItemId, KnownValue, MailboxId, Op, QueueId, SpoolId,
+};
 use postgres_store::PostgresStore;
 use std::collections::BTreeSet;
 use std::sync::mpsc::channel;
@@ -540,4 +542,38 @@ fn one_process_alone_and_a_site_exclude_each_other() {
     let early = PostgresStore::open(&site.url(), options).unwrap();
     assert!(has_no_lease(&commit(&early, vec![put(2, b"x")])));
     assert!(matches!(early.renew(false), Err(StoreError::NoLease)));
+}
+
+/// A node replaces a value that it knows. Another one that knows the value of before has to look first.
+#[test]
+fn a_value_that_another_node_has_changed_is_not_overwritten() {
+    let Some(site) = Site::if_installed() else { return };
+    let [one, two] = ["one", "two"].map(|name| node(&site, name).0);
+    let commit = |store: &PostgresStore, op: Op| {
+        store.commit(numbered(vec![vec![op], vec![meta("beside", b"x")]])).remove(0)
+    };
+    let [mut ours, mut theirs] = [KnownValue::default(), KnownValue::default()];
+    let first = commit(&one, ours.replace("held", Bytes::from_static(b"ours")));
+    assert!(first.is_durable(), "{first:?}");
+    let second = commit(&two, theirs.replace("held", Bytes::from_static(b"theirs")));
+    assert!(matches!(&second, Committed::Changed(names) if names == &["held"]), "{second:?}");
+    let found = two.meta("held").unwrap().unwrap();
+    assert_eq!(found, "ours");
+    let again = KnownValue::from_octets(&found).replace("held", Bytes::from_static(b"both"));
+    assert!(commit(&two, again).is_durable());
+    assert_eq!(one.meta("held").unwrap().unwrap(), "both");
+    // In one group each replaces what the one before it wrote.
+    let mut known = KnownValue::from_octets(b"both");
+    let chain = ["a", "b"].map(|value| vec![known.replace("held", Bytes::from(value))]);
+    let ends = one.commit(numbered(chain.to_vec()));
+    assert!(ends.iter().all(Committed::is_durable), "{ends:?}");
+    // One that does not hold takes along those that were built on it, and no others.
+    let mut wrong = KnownValue::from_octets(b"both");
+    let mut chain: Vec<Batch> =
+        ["c", "d"].map(|value| vec![wrong.replace("held", Bytes::from(value))]).into();
+    chain.push(vec![meta("beside", b"y")]);
+    let ends = two.commit(numbered(chain));
+    assert!(matches!(&ends[..2], [Committed::Changed(_), Committed::Changed(_)]), "{ends:?}");
+    assert!(ends[2].is_durable(), "{ends:?}");
+    assert_eq!(one.meta("held").unwrap().unwrap(), "b");
 }

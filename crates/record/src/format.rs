@@ -24,7 +24,7 @@ pub const MAGIC: [u8; 8] = *b"X4RECORD";
 
 /// The version of the format. It changes with every change of what a record holds: of an input, of the
 /// configuration, of anything in them. `tests/layout.rs` notices one.
-pub const FORMAT: u16 = 3;
+pub const FORMAT: u16 = 4;
 
 /// Most octets of a record.
 pub const MAX_RECORD: usize = 64 << 20;

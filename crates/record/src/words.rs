@@ -31,6 +31,12 @@ fn ended<T, E: std::fmt::Display>(result: &Result<T, E>) -> String {
 pub fn input(input: &Input, names: &Names) -> String {
     match input {
         Input::RecoveredHolds(value) => format!("RecoveredHolds: {}", octets(value.len())),
+        Input::RecoveredMinimize(value) => {
+            format!("RecoveredMinimize: {}", octets(value.len()))
+        }
+        Input::RecoveredAcceptance(value) => {
+            format!("RecoveredAcceptance: {}", octets(value.len()))
+        }
         Input::RecoveredDisabled(value) => format!("RecoveredDisabled: {}", octets(value.len())),
         Input::RecoveredClock(value) => format!("RecoveredClock: {}", octets(value.len())),
         Input::RecoveredMailboxes(value) => format!("RecoveredMailboxes: {}", octets(value.len())),
@@ -55,7 +61,6 @@ pub fn input(input: &Input, names: &Names) -> String {
         Input::Started => "Started".to_owned(),
         Input::Tick => "Tick".to_owned(),
         Input::Stop => "Stop".to_owned(),
-        Input::AcceptClock => "AcceptClock".to_owned(),
         Input::OpenMailboxes => "OpenMailboxes".to_owned(),
         _ => of_association(input, names)
             .or_else(|| answer(input))
@@ -179,7 +184,8 @@ fn order(input: &Input, names: &Names) -> String {
                 text(&by.to_string())
             )
         }
-        Input::Minimize { scope, floor, until } => {
+        Input::AcceptClock { by } => format!("AcceptClock by {}", text(&by.to_string())),
+        Input::Minimize { scope, floor, until, by } => {
             let scope = match scope {
                 Scope::Mta => "all peers".to_owned(),
                 Scope::Peer(peer) => names.peer(*peer),
@@ -187,7 +193,8 @@ fn order(input: &Input, names: &Names) -> String {
             };
             let floor = floor.map_or("none", |floor| floor.name());
             let until = until.map(|until| format!(" until {until}"));
-            format!("Minimize {scope}: {floor}{}", until.unwrap_or_default())
+            let by = by.to_string();
+            format!("Minimize {scope}: {floor}{} by {}", until.unwrap_or_default(), text(&by))
         }
         Input::ConnectChannel { request, channel } => {
             format!("ConnectChannel request {request}: {}", names.channel(*channel))
@@ -312,6 +319,8 @@ fn change(op: &Op) -> String {
         Op::DeleteBody { id } => format!("body {id} deleted"),
         Op::PutSeen { .. } => "a key remembered".to_owned(),
         Op::ForgetSeen { .. } => "keys forgotten".to_owned(),
-        Op::PutMeta { name, .. } => format!("value {} put", text(name)),
+        Op::PutMeta { name, .. } | Op::ReplaceMeta { name, .. } => {
+            format!("value {} put", text(name))
+        }
     }
 }

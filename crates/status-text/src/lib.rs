@@ -513,6 +513,7 @@ mod tests {
                 on: "all peers".to_owned(),
                 floor: Some(Precedence::Immediate),
                 by: "operator".to_owned(),
+                ordered_by: Some("ops (uid 1000)".to_owned()),
                 until: Some("2026-01-02T05:04:05.000000Z".to_owned()),
             }],
             mailboxes: vec![MailboxStatus {

@@ -163,6 +163,9 @@ pub struct MinimizeStatus {
     pub floor: Option<Precedence>,
     /// `operator` or `windows`.
     pub by: String,
+    /// Who ordered it, where an operator did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ordered_by: Option<String>,
     /// When that changes, RFC 3339; absent where only the operator changes it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub until: Option<String>,

@@ -72,7 +72,9 @@ impl ModelState {
                     due.sort_unstable();
                     due.iter().take(most).for_each(|(_, key)| drop(self.seen.remove(key)));
                 }
-                Op::PutMeta { name, value } => drop(self.meta.insert(name, value)),
+                Op::PutMeta { name, value } | Op::ReplaceMeta { name, value, .. } => {
+                    self.meta.insert(name, value);
+                }
             }
         }
     }

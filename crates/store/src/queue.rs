@@ -34,6 +34,8 @@ pub enum Committed {
     /// Nothing of it was made: this node of a site no longer owns these shards, or what the batch removes is no longer
     /// there, because another node owned it meanwhile ([`Cluster`](crate::cluster::Cluster)). Its spools stay open.
     Fenced(Vec<QueueId>),
+    /// Nothing of it was made: another node has changed these values since its writer knew them. Its spools stay open.
+    Changed(Vec<String>),
 }
 
 impl Committed {
@@ -47,6 +49,7 @@ impl Committed {
             Committed::Conflict(keys) => Err(StoreError::Conflict { keys: keys.len() }),
             Committed::NotDone(error) | Committed::Unknown(error) => Err(error),
             Committed::Fenced(_) => Err(StoreError::Fenced),
+            Committed::Changed(_) => Err(StoreError::Undone),
         }
     }
 

@@ -245,6 +245,7 @@ impl RealStore {
             Committed::Durable => Ok(()),
             Committed::Conflict(_) => Err(CommitError::Conflict),
             Committed::Fenced(_) => Err(CommitError::Fenced),
+            Committed::Changed(_) => Err(CommitError::Changed),
             Committed::NotDone(error) | Committed::Unknown(error) => {
                 self.ends |= error.is_final() && !self.lies(Lie::UnknownIsNotDone);
                 Err(match error.record_limit() {

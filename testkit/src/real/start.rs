@@ -123,6 +123,7 @@ impl RealStore {
         let mut inputs: Vec<Input> = holds.map(Input::RecoveredHolds).into_iter().collect();
         let disabled = store.meta(node::channel_order::DISABLED)?;
         inputs.extend(disabled.map(Input::RecoveredDisabled));
+        inputs.extend(store.meta(node::site_orders::MINIMIZED)?.map(Input::RecoveredMinimize));
         inputs.extend(clock.map(Input::RecoveredClock));
         inputs.extend(store.meta(node::SENDING)?.map(Input::RecoveredSends));
         inputs.extend(store.meta(node::lists::LISTS)?.map(Input::RecoveredLists));

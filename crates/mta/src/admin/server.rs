@@ -90,8 +90,15 @@ pub(crate) enum AdminRequest {
         order: String,
         outcome: String,
     },
-    Minimize(MinimizeOrder, oneshot::Sender<Result<Vec<MinimizeStatus>, NameError>>),
-    AcceptClock(oneshot::Sender<Option<ClockStatus>>),
+    Minimize {
+        order: MinimizeOrder,
+        by: Operator,
+        answer: oneshot::Sender<Result<Vec<MinimizeStatus>, NameError>>,
+    },
+    AcceptClock {
+        by: Operator,
+        answer: oneshot::Sender<Option<ClockStatus>>,
+    },
     Connect(String, oneshot::Sender<Result<ConnectOutcome, NameError>>),
     Order {
         channel: String,
@@ -417,12 +424,14 @@ async fn put(
         }
         Request::Minimize { order } => {
             let (sender, minimized) = oneshot::channel();
-            questions.send(AdminRequest::Minimize(order, sender)).await.ok()?;
+            let asked = AdminRequest::Minimize { order, by: by.clone(), answer: sender };
+            questions.send(asked).await.ok()?;
             return Some(minimized.await.ok()?.map_or_else(refusal, Answer::Minimized));
         }
         Request::AcceptClock => {
             let (sender, doubt) = oneshot::channel();
-            questions.send(AdminRequest::AcceptClock(sender)).await.ok()?;
+            let asked = AdminRequest::AcceptClock { by: by.clone(), answer: sender };
+            questions.send(asked).await.ok()?;
             return Some(Answer::Clock(doubt.await.ok()?));
         }
         Request::Connect { channel } => {

@@ -13,8 +13,8 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Orders MINIMIZE: no message below FLOOR starts, until the order is withdrawn or the daemon
-/// ends. Without FLOOR, shows the orders and configured windows in force.
+/// Orders MINIMIZE: no message below FLOOR starts, until the order is withdrawn. It outlives a restart, and holds on all
+/// nodes of a site. Without FLOOR, shows the orders and configured windows in force.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]

@@ -112,6 +112,8 @@ enum Read {
     Mailbox(Token, mailbox::machine::Read),
     /// A value that all nodes of a site share.
     SiteValue(&'static str),
+    /// All of them, before the node learns why this commit was refused.
+    SiteValues(Token),
 }
 
 impl StoreThreads {
@@ -293,6 +295,7 @@ impl StoreThreads {
                 Committed::Durable => (Ok(()), None),
                 Committed::Conflict(_) => (Err(CommitError::Conflict), None),
                 Committed::Fenced(_) => (Err(CommitError::Fenced), None),
+                Committed::Changed(_) => (Err(CommitError::Changed), None),
                 Committed::NotDone(error) => {
                     let reason = error.is_final().then(|| error.to_string());
                     let result = match error.record_limit() {
@@ -328,6 +331,11 @@ impl StoreThreads {
     /// Has a value read that all nodes of a site share.
     pub(super) fn read_value(&self, name: &'static str) {
         self.read(Precedence::Immediate, Read::SiteValue(name));
+    }
+
+    /// Has all of them read: another node has changed one that this commit was to replace.
+    pub(super) fn read_values(&self, token: Token) {
+        self.read(Precedence::Immediate, Read::SiteValues(token));
     }
 
     /// The number of the batch that was submitted last.
@@ -585,6 +593,10 @@ fn look(store: &dyn QueueStore, answers: &Inbox, level: Precedence, read: Read) 
             let read = ClusterAnswer::Value(name, store.meta(name));
             answers.answer(level, DriverAnswer::Cluster(read));
         }
+        Read::SiteValues(token) => {
+            let values = site_values(store);
+            answers.answer(level, DriverAnswer::ChangedValues { token, values });
+        }
         Read::LookUp(token, keys, now) => {
             let result = store.seen(&keys, now);
             let fatal = fatal(&result);
@@ -592,6 +604,19 @@ fn look(store: &dyn QueueStore, answers: &Inbox, level: Precedence, read: Read) 
             answer(answers, level, fatal, Input::LookedUp { token, result });
         }
     }
+}
+
+/// The values that all nodes of a site share, for the node.
+fn site_values(store: &dyn QueueStore) -> Result<Vec<Input>, StoreError> {
+    let mut inputs = Vec::new();
+    for (name, input) in ownership::SITE_VALUES {
+        match store.meta(name)? {
+            // Numbers of mailboxes cannot be read from an empty value.
+            None if name == mailbox::machine::NAMES => {}
+            value => inputs.push(input(value.unwrap_or_default())),
+        }
+    }
+    Ok(inputs)
 }
 
 fn read_error(error: &StoreError) -> ReadError {

@@ -96,6 +96,8 @@ pub(crate) enum DriverAnswer {
     Input(Input),
     /// A batch was committed, or failed.
     Committed { token: Token, end: BatchEnd, result: Result<(), CommitError>, spools: Vec<SpoolId> },
+    /// Another node has changed a value that a batch was to replace: what all of them are now.
+    ChangedValues { token: Token, values: Result<Vec<Input>, StoreError> },
     /// A connection was opened, or failed.
     Connected { association: AssociationId, result: Result<Connected, ConnectError> },
     /// A part of the queue was read, after the start.
@@ -507,6 +509,11 @@ impl Driver {
     fn answer(&mut self, answer: DriverAnswer) -> Result<(), DriverError> {
         match answer {
             DriverAnswer::Input(input) => self.input(input),
+            DriverAnswer::Committed { token, result: Err(CommitError::Changed), .. } => {
+                // Its answer comes behind the values.
+                self.disk.read_values(token);
+            }
+            DriverAnswer::ChangedValues { token, values } => self.values_changed(token, values),
             DriverAnswer::Committed { token, end, result, spools } => {
                 self.site_input(ownership::Input::Committed(token, end));
                 self.orders.fenced += u64::from(matches!(result, Err(CommitError::Fenced)));

@@ -113,8 +113,8 @@ impl Driver {
                 self.event(utc, event);
                 false
             }
-            AdminRequest::Minimize(order, answer) => {
-                let order = self.node.minimize_input(self.clock.now(), &order);
+            AdminRequest::Minimize { order, by, answer } => {
+                let order = self.node.minimize_input(self.clock.now(), &order, by);
                 let done = order.map(|order| {
                     self.input(order);
                     self.node.minimize_status(self.clock.now())
@@ -122,8 +122,8 @@ impl Driver {
                 let _ = answer.send(done);
                 false
             }
-            AdminRequest::AcceptClock(answer) => {
-                self.input(Input::AcceptClock);
+            AdminRequest::AcceptClock { by, answer } => {
+                self.input(Input::AcceptClock { by });
                 let _ = answer.send(self.node.clock_status(self.clock.now()));
                 false
             }

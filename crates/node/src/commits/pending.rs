@@ -2,7 +2,7 @@
 
 use crate::api::channel_order::{ChannelOutcome, Disabled};
 use crate::api::event::Parties;
-use crate::api::lists::ChangedLists;
+use crate::api::lists::{ChangedLists, ListChange};
 use crate::api::operator::{ActOutcome, Operator};
 use crate::log::parties::Reported;
 use base::ip_prefix::Origin;
@@ -242,6 +242,8 @@ pub(crate) struct HoldOperation {
 pub(crate) struct ListOperation {
     pub(crate) request: u64,
     pub(crate) by: Operator,
+    /// As it was ordered.
+    pub(crate) change: Box<ListChange>,
     pub(crate) changed: ChangedLists,
 }
 

@@ -13,6 +13,8 @@
 //! which the MTA last ran: nothing leaves early.
 
 use crate::api::event::{Kind, LogLevel};
+use crate::api::operator::Operator;
+use crate::api::site_orders::{ACCEPTED, ClockAccepted};
 use crate::commits::FORGET_EVERY;
 use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::context::Context;
@@ -150,12 +152,30 @@ impl Context {
         self.write_clock(now);
     }
 
-    /// An operator accepts the clock.
-    pub(crate) fn accept_clock(&mut self, now: Now) {
+    /// An operator accepts the clock. The other nodes of the site learn it from the store.
+    pub(crate) fn accept_clock(&mut self, now: Now, by: &Operator) {
         // Not the time that is stamped meanwhile.
         let right = self.queue.wall.doubt.as_ref().map(|doubt| reckoned(doubt.steady, now.mono));
         let now = Now { utc: right.unwrap_or(now.utc), ..now };
         self.trust_clock(now, "an operator accepted it");
+        let accepted = ClockAccepted { at: now.utc, by: by.to_string() };
+        let value = Bytes::from(accepted.encode());
+        let batch = vec![Op::PutMeta { name: ACCEPTED.to_owned(), value }];
+        let retry = PendingRetry::alone(batch);
+        self.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
+    }
+
+    /// An operator accepted the clock of another node. If this one is doubted and shows the same time, as far as the
+    /// clocks of a site may part, it is accepted too: the acceptance is later than the step, and not of the future.
+    pub(crate) fn recovered_acceptance(&mut self, now: Now, value: &[u8]) {
+        let Some(ClockAccepted { at, by }) = ClockAccepted::decode(value) else { return };
+        let Some(doubt) = &self.queue.wall.doubt else { return };
+        let (steady, most) = (doubt.steady, self.config.times.clock.step);
+        let here = reckoned(steady, now.mono);
+        if steady.utc.since(at) <= most && at.since(here) <= most {
+            let now = Now { utc: here, ..now };
+            self.trust_clock(now, &format!("{by} accepted that of another node"));
+        }
     }
 
     /// What the store has of the time we were last there; before the entries.

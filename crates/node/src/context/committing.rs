@@ -37,8 +37,9 @@ impl Context {
 
     pub(crate) fn retry_due(&mut self, now: Now) {
         while let Some(mut retry) = self.commits.next_retry(now) {
-            self.queue.renew_held(&mut retry.batch);
+            self.queue.held.renew(&mut retry.batch);
             self.closed.renew(&mut retry.batch);
+            self.floor_orders.renew(&mut retry.batch);
             self.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
         }
     }

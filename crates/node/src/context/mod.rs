@@ -28,8 +28,8 @@ use base::AssociationId;
 use base::rng::Rng;
 use engine::Engine;
 use engine::space::DiskRoom;
-use node_api::closed_channels::ClosedChannels;
 use node_api::issued::Issued;
+use node_api::shared_orders::{ClosedChannels, FloorOrders};
 use osi::api as stack;
 
 /// What the machines share. Each field has one owner type, and changes only by its methods.
@@ -47,6 +47,7 @@ pub(crate) struct Context {
     pub(crate) commits: Commits,
     /// Channels that operators disabled, as the store has it.
     pub(crate) closed: ClosedChannels,
+    pub(crate) floor_orders: FloorOrders,
     /// Long work of which a part is done.
     pub(crate) steps: WorkSteps,
     /// Room on the disk.
@@ -67,6 +68,7 @@ impl Context {
             kept_sends: KeptSends::default(),
             commits: Commits::default(),
             closed: ClosedChannels::default(),
+            floor_orders: FloorOrders::default(),
             steps: WorkSteps::default(),
             disk: DiskRoom::default(),
             life: Lifecycle::default(),

@@ -149,11 +149,9 @@ impl Node {
                 (id, entries, after)
             }
             Some(PendingAnswer::Operation(operation)) => {
-                let result = result.map_err(EdgeError::from);
                 return self.operations.operated(&mut self.cx, now, operation, result);
             }
             Some(PendingAnswer::Channel(operation)) => {
-                let result = result.map_err(EdgeError::from);
                 let ended = self.outbound.channel_committed(&mut self.cx, now, operation, result);
                 return ended.into_iter().for_each(|id| self.wind_down(now, id));
             }
@@ -162,6 +160,9 @@ impl Node {
                 return self.answer_cancel(end);
             }
             Some(PendingAnswer::Lists(operation)) => {
+                if result == Err(CommitError::Changed) {
+                    return self.operations.change_lists_again(&mut self.cx, operation);
+                }
                 let changed = self.operations.lists_committed(&mut self.cx, operation, result);
                 if let Some(list) = changed {
                     // What waits for one that was removed is routed again.
@@ -184,6 +185,8 @@ impl Node {
                 self.cx.commits.retry_answered();
                 match result {
                     Ok(()) => {
+                        self.cx.queue.held.written(&retry.batch);
+                        self.cx.floor_orders.written(&retry.batch);
                         self.outbound.reroutes_made(&mut self.cx, &retry.batch);
                         self.cx.commits.retain_ours(token, &mut retry.entries);
                         self.outbound.enqueue_new(&mut self.cx, now, retry.entries);

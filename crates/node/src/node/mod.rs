@@ -76,7 +76,11 @@ impl Node {
         self.cx.engine.clock_may_be_ahead(now.utc.since(self.cx.queue.wall.earliest(clock)));
         match input {
             Input::RecoveredClock(value) => self.cx.recovered_clock(now, &value),
-            Input::AcceptClock => self.cx.accept_clock(now),
+            Input::AcceptClock { by } => self.cx.accept_clock(now, &by),
+            Input::RecoveredAcceptance(value) => self.cx.recovered_acceptance(now, &value),
+            Input::RecoveredMinimize(value) => {
+                self.operations.recovered_minimize(&mut self.cx, now, &value);
+            }
             Input::RecoveredHolds(value) => self.cx.queue.recovered_holds(now.mono, &value),
             Input::Recovered { precedence, id, record } => {
                 // A million of them may follow each other: nothing is begun before the next other input.
@@ -162,8 +166,8 @@ impl Node {
                 self.users_changed(now, addresses, stored, &changed);
             }
             Input::Configure { config, edge } => self.configure(now, *config, &edge),
-            Input::Minimize { scope, floor, until } => {
-                self.operations.order_minimize(&mut self.cx, now, scope, floor, until);
+            Input::Minimize { scope, floor, until, by } => {
+                self.operations.order_minimize(&mut self.cx, now, scope, (floor, until), &by);
             }
             Input::Unregister { request, mailbox, by } => {
                 self.operations.unregister(&mut self.cx, request, mailbox, by);

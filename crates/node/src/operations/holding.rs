@@ -5,7 +5,7 @@ use crate::api::event::{Kind, LogLevel};
 use crate::api::operator::{ActError, ActOutcome, MAX_HELD, Operator};
 use crate::commits::pending::{HoldOperation, PendingAnswer, PendingRetry};
 use crate::context::Context;
-use crate::error::EdgeError;
+use crate::error::{CommitError, EdgeError};
 use crate::operations::Operations;
 use base::{EntryId, Now};
 use scheduler::Reason;
@@ -23,16 +23,23 @@ impl Operations {
         cx: &mut Context,
         now: Now,
         operation: HoldOperation,
-        result: Result<(), EdgeError>,
+        result: Result<(), CommitError>,
     ) {
+        if result == Err(CommitError::Changed) {
+            // Another node has held or released something meanwhile. That is known by now, and this besides.
+            let batch = vec![cx.queue.held.put()];
+            return cx.commit(batch, PendingAnswer::Operation(operation));
+        }
+        let result = result.map_err(EdgeError::from);
         if result.is_err() {
             self.undo(cx, now, &operation);
             // A later operation may have written what is undone here.
-            let batch = vec![cx.queue.put_held()];
+            let batch = vec![cx.queue.held.put()];
             let retry = PendingRetry::alone(batch);
             cx.commits.retry_later(now, retry);
         }
         let HoldOperation { request, outcomes, changed, hold, by } = operation;
+        cx.queue.held.settled(&changed);
         if result.is_ok() {
             let kind = if hold { Kind::OperatorHeld } else { Kind::OperatorReleased };
             for id in changed {
@@ -61,9 +68,9 @@ impl Operations {
             let is_kept = cx.queue.scheduler.held_because(id) == Some(Reason::Operator);
             // Its user may hold it back already, or its cancelling.
             let held = cx.queue.scheduler.hold(id) || is_kept;
-            held && cx.queue.held.insert(id)
+            held && cx.queue.held.mark(id, true)
         } else {
-            let was_marked = cx.queue.held.remove(&id);
+            let was_marked = cx.queue.held.mark(id, false);
             // What its originator has just cancelled does not start meanwhile.
             let starts = !cx.queue.cancelling.contains(&id);
             starts && cx.queue.scheduler.release(now.mono, id) || was_marked
@@ -98,13 +105,14 @@ impl Operations {
             let result = Ok(operation.outcomes);
             return cx.output(Output::Operated { request, result });
         }
+        // Those that went meanwhile need no mark.
         cx.queue.drop_marks_of_gone();
-        if hold && cx.queue.held.len() > MAX_HELD {
+        if hold && cx.queue.held.count() > MAX_HELD {
             self.undo(cx, now, &operation);
             let result = Err(ActError::TooMany);
             return cx.output(Output::Operated { request, result });
         }
-        let batch = vec![cx.queue.put_held()];
+        let batch = vec![cx.queue.held.put()];
         cx.commit(batch, PendingAnswer::Operation(operation));
     }
 }

@@ -10,11 +10,15 @@ use crate::context::Context;
 use crate::error::CommitError;
 use crate::operations::Operations;
 use bytes::Bytes;
-use engine::journal::Op;
+use engine::journal::KnownValue;
 
 impl Operations {
     /// The value of [`LISTS`] found in the store at the start.
     pub(crate) fn recovered_lists(&mut self, cx: &mut Context, value: &[u8]) {
+        self.known_lists = KnownValue::from_octets(value);
+        if value.is_empty() {
+            return; // there is none, and was none
+        }
         let set = lists::read_value(value).and_then(|(lists, removed)| {
             cx.engine.set_lists(&lists).map_err(|error| error.to_string())?;
             let with_removed = cx.engine.lists().clone().with_removed(removed);
@@ -60,8 +64,16 @@ impl Operations {
             return cx.output(Output::ListsChanged { request, result });
         }
         self.changing_lists = true;
-        let batch = vec![Op::PutMeta { name: LISTS.to_owned(), value: Bytes::from(value) }];
-        cx.commit(batch, PendingAnswer::Lists(ListOperation { request, by, changed }));
+        let batch = vec![self.known_lists.replace(LISTS, Bytes::from(value))];
+        let change = Box::new(change.clone());
+        cx.commit(batch, PendingAnswer::Lists(ListOperation { request, by, change, changed }));
+    }
+
+    /// Another node has changed the lists meanwhile, which are known by now: the same change of these.
+    pub(crate) fn change_lists_again(&mut self, cx: &mut Context, operation: ListOperation) {
+        self.changing_lists = false;
+        let ListOperation { request, by, change, .. } = operation;
+        self.change_list(cx, request, &change, by, false);
     }
 
     /// A change is durable, or not. If it is, gives the canonical address of the list.
@@ -72,7 +84,7 @@ impl Operations {
         result: Result<(), CommitError>,
     ) -> Option<String> {
         self.changing_lists = false;
-        let ListOperation { request, by, changed } = operation;
+        let ListOperation { request, by, changed, .. } = operation;
         let result = result.map_err(|error| ListsError::NotStored(error.into()));
         let done = result.is_ok().then(|| {
             self.lists = changed.lists;

@@ -4,10 +4,12 @@
 //! and every minute, since the wall clock may be set.
 
 use crate::api::event::{Kind, LogLevel};
+use crate::api::operator::Operator;
+use crate::api::site_orders::FloorOrder;
+use crate::commits::pending::{PendingAnswer, PendingRetry};
 use crate::config::minimize::Minimize;
 use crate::context::Context;
 use crate::operations::Operations;
-use crate::operations::minimizing::FloorOrder;
 use base::{Now, Precedence, Utc};
 use scheduler::{ChannelId, Scope};
 use std::collections::BTreeSet;
@@ -15,6 +17,20 @@ use std::time::Duration;
 
 /// How often the wall clock is looked at, at least.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
+
+/// The name under which an order for this scope is kept; `None` for a peer or channel that is gone.
+fn name_of(cx: &Context, scope: Scope) -> Option<String> {
+    match scope {
+        Scope::Mta => Some(String::new()),
+        Scope::Peer(id) => Some(cx.config.peer(id)?.name.clone()),
+        Scope::Channel(id) => cx.label(id),
+    }
+}
+
+fn is_ordered(cx: &Context, scope: Scope) -> Option<Scope> {
+    let name = name_of(cx, scope)?;
+    cx.floor_orders.get(&name).map(|_| scope)
+}
 
 impl Operations {
     /// An operator's order. A floor is in force until `until`, or until withdrawn; none until a time
@@ -24,15 +40,32 @@ impl Operations {
         cx: &mut Context,
         now: Now,
         scope: Scope,
-        floor: Option<Precedence>,
-        until: Option<Utc>,
+        (floor, until): (Option<Precedence>, Option<Utc>),
+        by: &Operator,
     ) {
-        if floor.is_none() && until.is_none() {
-            self.minimizing.orders.remove(&scope);
-        } else {
-            self.minimizing.orders.insert(scope, FloorOrder { floor, until });
+        let Some(name) = name_of(cx, scope) else { return };
+        let is_order = floor.is_some() || until.is_some();
+        let order = is_order.then(|| FloorOrder { floor, until, by: by.to_string() });
+        if !is_order && cx.floor_orders.get(&name).is_none() {
+            return;
         }
+        cx.floor_orders.set(&name, order);
         self.look_at_minimize(cx, now);
+        // It holds here already. It is written until that is durable, and then holds on all nodes.
+        let batch = vec![cx.floor_orders.put()];
+        let retry = PendingRetry::alone(batch);
+        cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
+    }
+
+    /// The orders as the store has them: at the start, or when another node has changed them.
+    pub(crate) fn recovered_minimize(&mut self, cx: &mut Context, now: Now, value: &[u8]) {
+        if let Err(error) = cx.floor_orders.recovered(value) {
+            let detail = format!("the orders of MINIMIZE are lost: {error}");
+            cx.event(LogLevel::Error, Kind::StoreFailed, detail);
+        }
+        if cx.life.is_started() {
+            self.look_at_minimize(cx, now);
+        }
     }
 
     /// Looks again if it is time.
@@ -46,7 +79,7 @@ impl Operations {
     /// change of configuration.
     pub(crate) fn look_at_minimize(&mut self, cx: &mut Context, now: Now) {
         let earliest = cx.queue.wall.earliest(now);
-        self.minimizing.orders.retain(|_, order| order.until.is_none_or(|until| until > earliest));
+        cx.floor_orders.retain(|order| order.until.is_none_or(|until| until > earliest));
         let mut next = now.utc + LOOK_EVERY;
         for scope in self.scopes(cx) {
             let (floor, until, ordered) = self.in_force(cx, now, scope);
@@ -61,7 +94,10 @@ impl Operations {
 
     pub(crate) fn scopes(&self, cx: &Context) -> BTreeSet<Scope> {
         let mut scopes: BTreeSet<Scope> = self.minimizing.floors.keys().copied().collect();
-        scopes.extend(self.minimizing.orders.keys().copied());
+        for peer in &cx.config.peers {
+            scopes.extend(is_ordered(cx, Scope::Peer(peer.id())));
+            scopes.extend(peer.channels().filter_map(|(id, _)| is_ordered(cx, Scope::Channel(id))));
+        }
         scopes.insert(Scope::Mta);
         scopes.extend(cx.config.minimized().map(Scope::Channel));
         scopes
@@ -74,12 +110,18 @@ impl Operations {
         now: Now,
         scope: Scope,
     ) -> (Option<Precedence>, Option<Utc>, bool) {
-        if let Some(order) = self.minimizing.orders.get(&scope) {
+        if let Some(order) = name_of(cx, scope).and_then(|name| cx.floor_orders.get(&name)) {
             return (order.floor, order.until, true);
         }
         let Some(configured) = self.minimize_of(cx, scope) else { return (None, None, false) };
         let is_open = configured.windows.is_open(now.utc);
         (is_open.then_some(configured.floor), configured.windows.next_change(now.utc), false)
+    }
+
+    /// Who ordered what holds for a scope, if an order does.
+    pub(crate) fn ordered_by(&self, cx: &Context, scope: Scope) -> Option<String> {
+        let name = name_of(cx, scope)?;
+        cx.floor_orders.get(&name).map(|order| order.by.clone())
     }
 
     fn set_floor(

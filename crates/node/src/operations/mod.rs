@@ -14,6 +14,7 @@ use crate::operations::minimizing::Minimizing;
 use crate::operations::registrations::Registrations;
 use base::AssociationId;
 use engine::NextHop;
+use engine::journal::KnownValue;
 use std::collections::BTreeSet;
 
 /// What an operator orders: MINIMIZE, distribution lists, and other configurations; and what users
@@ -27,6 +28,7 @@ pub(crate) struct Operations {
     lists: Vec<List>,
     /// A change of them is being committed.
     changing_lists: bool,
+    known_lists: KnownValue,
     registrations: Registrations,
     /// What another node of the site is to have.
     pub(crate) leaving: BTreeSet<NextHop>,

@@ -1,13 +1,12 @@
 //! The node's index of the durable queue: its entries, and how many of them need each content. Records
 //! stay on disk until they are sent.
 
-pub(crate) mod holds;
-
 use crate::config::times::Times;
 use crate::error::LoadError;
 use base::{BodyId, EntryId, Instant, Now, Precedence};
 use engine::journal::Op;
 use engine::{Brief, Concluded, ContentCopies, NewEntry, NextHop, Record};
+use node_api::hold_marks::HoldMarks;
 use scheduler::deferred::Deferred;
 use scheduler::wall::Wall;
 use scheduler::{ChannelRules, Destination, Item, ItemState, NEVER, Policy, Scheduler};
@@ -28,7 +27,7 @@ pub(crate) struct EntryQueue {
     /// It knows all entries.
     pub scheduler: Scheduler,
     /// Entries that an operator holds, some of them perhaps gone.
-    pub held: BTreeSet<EntryId>,
+    pub held: HoldMarks,
     /// Records of entries that the current input queued: those that start at once are not read from
     /// disk.
     fresh: BTreeMap<EntryId, Record>,
@@ -53,7 +52,7 @@ impl EntryQueue {
         EntryQueue {
             wall: Wall::default(),
             scheduler: Scheduler::new(rules, policy),
-            held: BTreeSet::new(),
+            held: HoldMarks::default(),
             fresh: BTreeMap::new(),
             damaged: BTreeSet::new(),
             copies: ContentCopies::default(),
@@ -229,6 +228,9 @@ impl EntryQueue {
         self.deferred.remove(id);
         self.in_doubt.remove(&id);
         let Some(item) = self.scheduler.finished(id) else { return Default::default() };
+        if self.owned.is_some() {
+            self.held.note_gone(id);
+        }
         let mut ops = vec![Op::DeleteEntry { precedence: item.precedence, id }];
         let Some(body) = item.body else { return (ops, Vec::new()) };
         let Some(delete) = self.copies.forget(body) else { return (ops, vec![body]) };
@@ -263,7 +265,7 @@ impl EntryQueue {
         let (mut batch, bodies) = self.forget_for(id, &concluded.entries);
         batch.extend(engine::put_seen(&concluded.seen));
         if !copies.is_empty() {
-            batch.extend(self.pass_on_hold(id, &copies));
+            batch.extend(self.held.pass_on(id, &copies));
         }
         (batch, bodies)
     }
@@ -282,6 +284,26 @@ impl EntryQueue {
     /// `mta store repair`; a start passes it over.
     pub(crate) fn set_aside(&mut self, id: EntryId) {
         self.scheduler.finished(id);
-        self.held.remove(&id);
+        self.held.mark(id, false);
+    }
+
+    /// Takes over the holds of the store: before the entries are recovered, or when another node has changed them.
+    pub(crate) fn recovered_holds(&mut self, now: Instant, value: &[u8]) {
+        let changed = self.held.recovered(value);
+        for id in changed.held {
+            self.scheduler.hold(id);
+        }
+        for id in changed.released {
+            self.scheduler.release(now, id);
+        }
+    }
+
+    /// Drops the marks of entries that went. Where there are several nodes, an entry that is not here may be another
+    /// one's: then only those go that went here.
+    pub(crate) fn drop_marks_of_gone(&mut self) {
+        match self.owned {
+            Some(_) => self.held.drop_gone(),
+            None => self.held.drop_all_but(|id| self.scheduler.get(id).is_some()),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! MINIMIZE as an operator orders and sees it.
 
 use crate::api::Input;
+use crate::api::operator::Operator;
 use crate::node::Node;
 use crate::views::names::NameError;
 use base::{Now, Precedence};
@@ -49,6 +50,7 @@ impl Node {
                 },
                 floor,
                 by: if ordered { "operator" } else { "windows" }.to_owned(),
+                ordered_by: self.operations.ordered_by(&self.cx, scope),
                 until: until.map(|until| until.to_string()),
             })
         };
@@ -59,13 +61,19 @@ impl Node {
     ///
     /// # Errors
     /// A name that is not in the configuration, in words.
-    pub fn minimize_input(&self, now: Now, order: &MinimizeOrder) -> Result<Input, NameError> {
+    pub fn minimize_input(
+        &self,
+        now: Now,
+        order: &MinimizeOrder,
+        by: Operator,
+    ) -> Result<Input, NameError> {
         let scope = match (&order.peer, &order.channel) {
             (None, None) => Scope::Mta,
             (Some(name), _) => Scope::Peer(self.peer_named(name)?.id()),
             (None, Some(name)) => Scope::Channel(self.channel_named(name)?),
         };
         let time = order.seconds.map(|seconds| Duration::from_secs(seconds).min(LONGEST));
-        Ok(Input::Minimize { scope, floor: order.floor, until: time.map(|time| now.utc + time) })
+        let until = time.map(|time| now.utc + time);
+        Ok(Input::Minimize { scope, floor: order.floor, until, by })
     }
 }

@@ -13,6 +13,11 @@ const SQL: &str = "SELECT commit_group($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 
     $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, \
     $34, $35, $36, $37, $38, $39)";
 
+/// The same for a plan that replaces values which other nodes may have changed.
+const SQL_OVER: &str = "SELECT commit_over($40, $41, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, \
+    $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, \
+    $32, $33, $34, $35, $36, $37, $38, $39)";
+
 /// The node by whose rights a commit is made: without a cluster there are none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Standing {
@@ -39,6 +44,7 @@ pub(crate) struct Call {
     seen: (Vec<Vec<u8>>, Vec<i64>, Vec<Bytes>, Vec<i32>),
     forgets: (Vec<i64>, Vec<i64>),
     meta: (Vec<String>, Vec<Bytes>),
+    over: (Vec<String>, Vec<Vec<u8>>),
 }
 
 #[derive(Debug, Default)]
@@ -64,6 +70,8 @@ impl Call {
         call.add_seen(plan);
         (call.forgets.0, call.forgets.1) = plan.forgets.iter().copied().unzip();
         (call.meta.0, call.meta.1) = plan.meta.clone().into_iter().unzip();
+        let over = plan.over.iter().map(|(name, over)| (name.clone(), over.to_vec()));
+        (call.over.0, call.over.1) = over.unzip();
         call
     }
 
@@ -151,7 +159,7 @@ impl Call {
         let (new, seen, values) = (slices(&self.new.2), slices(&self.seen.2), slices(&self.meta.1));
         let standing = &self.standing;
         let entries = &self.entries;
-        let parameters: [&(dyn ToSql + Sync); 39] = [
+        let parameters: [&(dyn ToSql + Sync); 41] = [
             &epoch,
             &connection,
             &group,
@@ -191,7 +199,13 @@ impl Call {
             &self.forgets.1,
             &self.meta.0,
             &values,
+            &self.over.0,
+            &self.over.1,
         ];
-        client.rows(SQL, &parameters).await.map(drop)
+        if self.over.0.is_empty() {
+            let [plain @ .., _, _] = &parameters;
+            return client.rows(SQL, plain).await.map(drop);
+        }
+        client.rows(SQL_OVER, &parameters).await.map(drop)
     }
 }

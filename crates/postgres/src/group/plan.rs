@@ -48,6 +48,8 @@ pub(crate) struct Plan {
     /// Until when, and how many.
     pub(crate) forgets: Vec<(i64, i64)>,
     pub(crate) meta: BTreeMap<String, Bytes>,
+    /// Digests of the values that are replaced, as the first batch that does it knows them.
+    pub(crate) over: BTreeMap<String, [u8; 32]>,
     /// The batches, by their places in the group.
     pub(crate) batches: Vec<usize>,
 }
@@ -150,7 +152,10 @@ impl Plan {
                 self.seen.insert((step, *key), row);
             }
             Change::Forget { before, most } => self.forgets.push((*before, *most)),
-            Change::Meta { name, value } => {
+            Change::Meta { name, value, over } => {
+                if let Some(over) = over.filter(|_| !self.meta.contains_key(name)) {
+                    self.over.insert(name.clone(), over);
+                }
                 self.meta.insert(name.clone(), value.clone());
             }
         }

@@ -344,8 +344,24 @@ fn blame(failure: &Failure, plan: &Plan, run: &Run) -> Answers {
             // A later batch may be of a newer ownership.
             planned().find_map(meets).into_iter().collect()
         }
+        "MT008" => {
+            let changed: BTreeSet<&str> = detail.split(',').collect();
+            let knows = |(place, staged): &(usize, Staged)| {
+                let names = replaced(staged).filter(|name| changed.contains(name));
+                let names: Vec<String> = names.map(str::to_owned).collect();
+                (!names.is_empty()).then_some((*place, Committed::Changed(names)))
+            };
+            planned().filter_map(knows).collect()
+        }
         _ => Answers::new(),
     }
+}
+
+fn replaced(staged: &Staged) -> impl Iterator<Item = &str> + '_ {
+    staged.changes.iter().filter_map(|change| match change {
+        Change::Meta { name, over: Some(_), .. } => Some(name.as_str()),
+        _ => None,
+    })
 }
 
 fn copied(staged: &Staged) -> impl Iterator<Item = i64> + '_ {

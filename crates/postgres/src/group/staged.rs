@@ -19,13 +19,38 @@ const PIECE: usize = 1 << 20;
 /// One change, as the database has it.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
-    Entry { place: Place, queue: i64, body: Option<i64>, record: Bytes },
-    NoEntry { place: Place },
-    Body { id: i64, source: Source },
-    NoBody { id: i64 },
-    Seen { key: [u8; 32], until: i64, record: Bytes, absent: bool },
-    Forget { before: i64, most: i64 },
-    Meta { name: String, value: Bytes },
+    Entry {
+        place: Place,
+        queue: i64,
+        body: Option<i64>,
+        record: Bytes,
+    },
+    NoEntry {
+        place: Place,
+    },
+    Body {
+        id: i64,
+        source: Source,
+    },
+    NoBody {
+        id: i64,
+    },
+    Seen {
+        key: [u8; 32],
+        until: i64,
+        record: Bytes,
+        absent: bool,
+    },
+    Forget {
+        before: i64,
+        most: i64,
+    },
+    /// `over`: the digest of the value that it replaces.
+    Meta {
+        name: String,
+        value: Bytes,
+        over: Option<[u8; 32]>,
+    },
 }
 
 /// Where a body comes from.
@@ -125,13 +150,21 @@ impl Stage {
                 before: stored(before.0),
                 most: i64::try_from(most).unwrap_or(i64::MAX),
             },
-            Op::PutMeta { name, value } => {
-                check("a name", name.len(), MAX_NAME)?;
-                check("a named value", value.len(), MAX_RECORD)?;
-                let name = self.site.as_ref().map_or(name.clone(), |site| site.kept_name(&name));
-                Change::Meta { name, value }
-            }
+            Op::PutMeta { name, value } => self.value(&name, value, None)?,
+            Op::ReplaceMeta { name, value, over } => self.value(&name, value, Some(over.0))?,
         })
+    }
+
+    fn value(
+        &self,
+        name: &str,
+        value: Bytes,
+        over: Option<[u8; 32]>,
+    ) -> Result<Change, StoreError> {
+        check("a name", name.len(), MAX_NAME)?;
+        check("a named value", value.len(), MAX_RECORD)?;
+        let name = self.site.as_ref().map_or_else(|| name.to_owned(), |site| site.kept_name(name));
+        Ok(Change::Meta { name, value, over })
     }
 
     fn source(&self, source: BodySource, staged: &mut Staged) -> Result<Source, StoreError> {

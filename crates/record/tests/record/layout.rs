@@ -4,6 +4,7 @@ use super::{made, moment, records};
 use base::{AssociationId, EntryId, Precedence};
 use bytes::Bytes;
 use engine::NextHop;
+use node::api::Scope;
 use node::channel_order::ChannelOrder;
 use node::operator::{Act, Operator};
 use node::shards::ShardChange;
@@ -34,8 +35,13 @@ fn inputs() -> Vec<Input> {
         Input::Committed { token, result: Err(CommitError::TooLong(9)) },
         Input::Committed { token, result: Err(CommitError::NotDone(failed())) },
         Input::Committed { token, result: Err(CommitError::Fenced) },
+        Input::Committed { token, result: Err(CommitError::Changed) },
         Input::Shard(ShardChange::Gained(NextHop::Mailbox("M".to_owned()))),
         Input::Shard(ShardChange::Lease(false)),
+        Input::RecoveredMinimize(octets.clone()),
+        Input::RecoveredAcceptance(octets.clone()),
+        Input::AcceptClock { by: by.clone() },
+        Input::Minimize { scope: Scope::Mta, floor: None, until: None, by: by.clone() },
         Input::Loaded { token, result: Err(ReadError::Damaged("damaged".to_owned())) },
         Input::Loaded { token, result: Err(ReadError::Failed(failed())) },
         Input::LookedUp { token, result: Ok(vec![None, Some(octets.clone())]) },
@@ -78,7 +84,7 @@ fn the_layout_is_that_of_this_format() {
         recorder.step_ended();
     }
     let octets = made(&mut recorder);
-    assert_eq!((FORMAT, xxh3_64(&octets)), (3, LAYOUT));
+    assert_eq!((FORMAT, xxh3_64(&octets)), (4, LAYOUT));
     // And all of them are read as they were.
     let (all, rest) = records(&octets);
     assert_eq!(rest, Ok(0));

@@ -284,7 +284,10 @@ impl LogStore {
             }
             // The store is stopped; files that nothing names are swept by the next open.
             Committed::Unknown(_) => self.recent().clear(),
-            Committed::Conflict(_) | Committed::NotDone(_) | Committed::Fenced(_) => {
+            Committed::Conflict(_)
+            | Committed::NotDone(_)
+            | Committed::Fenced(_)
+            | Committed::Changed(_) => {
                 self.undo(batch);
             }
         }
@@ -331,7 +334,7 @@ impl LogStore {
         match &op {
             Op::PutEntry { record, .. } => check(QUEUE_RECORD, record.len(), MAX_RECORD)?,
             Op::PutSeen { record, .. } => check("a remembered answer", record.len(), MAX_RECORD)?,
-            Op::PutMeta { name, value } => {
+            Op::PutMeta { name, value } | Op::ReplaceMeta { name, value, .. } => {
                 check("a name", name.len(), MAX_NAME)?;
                 check("a named value", value.len(), MAX_RECORD)?;
             }
@@ -557,7 +560,7 @@ impl<'a> Encoder<'a> {
                 Change::PutSeen { key: *key, until: *until, record: record.clone() }
             }
             Op::ForgetSeen { before, .. } => Change::ForgetSeen { before: *before },
-            Op::PutMeta { name, value } => {
+            Op::PutMeta { name, value } | Op::ReplaceMeta { name, value, .. } => {
                 Change::PutMeta { name: name.clone(), value: value.clone() }
             }
         }
@@ -579,7 +582,8 @@ impl Staged {
             Op::DeleteEntry { .. }
             | Op::DeleteBody { .. }
             | Op::ForgetSeen { .. }
-            | Op::PutMeta { .. } => true,
+            | Op::PutMeta { .. }
+            | Op::ReplaceMeta { .. } => true,
             Op::PutEntry { .. } | Op::PutBody { .. } | Op::PutSeen { .. } => false,
         };
         let is_highest = |(op, _): &(Op, Option<Content>)| matches!(op, Op::PutEntry { precedence, .. } if *precedence >= Precedence::Flash);
@@ -620,6 +624,12 @@ fn remember(op: Op, content: Option<Content>, recent: &mut Recent) {
             recent.insert(RecentKey::Body(id), octets);
         }
         (Op::PutBody { id, .. } | Op::DeleteBody { id }, _) => recent.forget(RecentKey::Body(id)),
-        (Op::PutSeen { .. } | Op::ForgetSeen { .. } | Op::PutMeta { .. }, _) => {}
+        (
+            Op::PutSeen { .. }
+            | Op::ForgetSeen { .. }
+            | Op::PutMeta { .. }
+            | Op::ReplaceMeta { .. },
+            _,
+        ) => {}
     }
 }

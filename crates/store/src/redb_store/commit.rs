@@ -309,7 +309,7 @@ impl RedbStore {
                 Change::PutSeen(key, until, within("a remembered answer", record)?)
             }
             Op::ForgetSeen { before, most } => Change::ForgetSeen(before, most),
-            Op::PutMeta { name, value } => {
+            Op::PutMeta { name, value } | Op::ReplaceMeta { name, value, .. } => {
                 check("a name", name.len(), MAX_NAME)?;
                 Change::PutMeta(name, within("a named value", value)?)
             }

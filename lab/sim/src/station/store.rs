@@ -243,7 +243,7 @@ impl Store {
                     due.sort_unstable();
                     due.iter().take(most).for_each(|(_, key)| drop(self.seen.remove(key)));
                 }
-                Op::PutMeta { name, value } => {
+                Op::PutMeta { name, value } | Op::ReplaceMeta { name, value, .. } => {
                     self.meta.insert(name, value);
                 }
             }

@@ -14,13 +14,13 @@ use calls::{Calls, Names};
 use engine::NextHop;
 use engine::journal::{Batch, QueueId};
 use membership::{Membership, Settings};
-use node::Token;
-use ownership::{Notice, Output, Ownership, changes_of};
+use node::{CommitError, EdgeError, Token};
+use ownership::{BatchEnd, Notice, Output, Ownership, changes_of};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::cluster::reads::Found;
 use store::cluster::{Cluster, Fence, NodeEpoch};
-use store::{Committed, QueueStore};
+use store::{Committed, QueueStore, StoreError};
 
 /// This node of its site.
 pub(super) struct Membered {
@@ -185,6 +185,24 @@ impl Driver {
             }
             ClusterAnswer::Left(shard, fence) => Input::BatchesEnded(shard, fence),
         });
+    }
+
+    /// A batch was refused, for another node has changed a value that it was to replace. The node knows what the values
+    /// are now before it gets the answer, and makes its own change again on top of them.
+    pub(super) fn values_changed(
+        &mut self,
+        token: Token,
+        values: Result<Vec<node::Input>, StoreError>,
+    ) {
+        let refused = match values {
+            Ok(values) => {
+                values.into_iter().for_each(|value| self.input(value));
+                CommitError::Changed
+            }
+            Err(error) => CommitError::NotDone(EdgeError(error.to_string())),
+        };
+        self.site_input(ownership::Input::Committed(token, BatchEnd::NotDone));
+        self.input(node::Input::Committed { token, result: Err(refused) });
     }
 
     fn after_batches(&mut self, shard: QueueId, fence: Fence) {

@@ -49,6 +49,9 @@ impl Driver {
         if let Some(value) = store.meta(node::channel_order::DISABLED)? {
             self.input(Input::RecoveredDisabled(value));
         }
+        if let Some(value) = store.meta(node::site_orders::MINIMIZED)? {
+            self.input(Input::RecoveredMinimize(value));
+        }
         if self.member.is_none() {
             if let Some(value) = store.meta(node::wall::CLOCK)? {
                 self.input(Input::RecoveredClock(value));

@@ -13,7 +13,7 @@ use crate::api::event::{Kind, LogLevel};
 use crate::commits::pending::{ChannelOperation, PendingAnswer, PendingRetry};
 use crate::config::Channel;
 use crate::context::Context;
-use crate::error::EdgeError;
+use crate::error::{CommitError, EdgeError};
 use crate::outbound::Outbound;
 use crate::outbound::channels::state::ChannelState;
 use base::{AssociationId, Now, Precedence};
@@ -145,9 +145,17 @@ impl Outbound {
         cx: &mut Context,
         now: Now,
         operation: ChannelOperation,
-        result: Result<(), EdgeError>,
+        result: Result<(), CommitError>,
     ) -> Vec<AssociationId> {
+        if result == Err(CommitError::Changed) {
+            // Another node has disabled or enabled one meanwhile. That is known by now, and this besides.
+            let batch = vec![cx.closed.put()];
+            cx.commit(batch, PendingAnswer::Channel(operation));
+            return Vec::new();
+        }
+        let result = result.map_err(EdgeError::from);
         let ChannelOperation { request, channel, name, by, before, outcome, .. } = operation;
+        cx.closed.settled(&name);
         let mut ended = Vec::new();
         match &result {
             Ok(()) => {
@@ -161,6 +169,7 @@ impl Outbound {
                 // Unless a later order changed it.
                 if cx.closed.get(&name) == outcome.disabled.as_ref() {
                     cx.closed.set(&name, before.clone());
+                    cx.closed.settled(&name);
                     ended = self.set_disabled(cx, channel, before, false);
                     // A later one may have written what is undone here.
                     let batch = vec![cx.closed.put()];

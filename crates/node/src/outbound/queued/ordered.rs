@@ -284,7 +284,7 @@ impl Outbound {
                     let is_silent = order.act == Act::Expire && concluded.entries.is_empty();
                     let is_doubted = cx.queue.in_doubt.contains(id);
                     let copies = self.replace(cx, &order, *id, concluded, &mut retry);
-                    holds_changed |= cx.queue.held.remove(id);
+                    holds_changed |= cx.queue.held.mark(*id, false);
                     let is_reroute = matches!(order.act, Act::Reroute { .. });
                     let outcome = match is_reroute && !copies.is_empty() {
                         true => ActOutcome::Became(copies),
@@ -304,7 +304,7 @@ impl Outbound {
         }
         order.records.clear();
         if holds_changed {
-            retry.batch.push(cx.queue.put_held());
+            retry.batch.push(cx.queue.held.put());
         }
         let is_empty = retry.batch.is_empty();
         self.orders.insert(request, order);
@@ -409,7 +409,9 @@ impl Outbound {
         retry.batch.extend(engine::put_seen(&concluded.seen));
         retry.entries.extend(concluded.entries);
         if is_held {
-            cx.queue.held.extend(&copies);
+            for copy in &copies {
+                cx.queue.held.mark(*copy, true);
+            }
         }
         self.reroutes.remember(id, &copies);
         copies

@@ -137,7 +137,7 @@ impl Outbound {
         self.blame.forget(id);
         let (mut batch, bodies) = cx.queue.forget_for(id, &concluded.entries);
         batch.extend(engine::put_seen(&concluded.seen));
-        batch.extend(cx.queue.pass_on_hold(id, &ids));
+        batch.extend(cx.queue.held.pass_on(id, &ids));
         self.reroutes.remember(id, &ids);
         let retry = PendingRetry::new(batch, concluded.entries, bodies);
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));

@@ -29,13 +29,13 @@ impl Outbound {
         for entry in
             retry.entries.extract_if(.., |entry| long.contains(&entry.id)).collect::<Vec<_>>()
         {
-            cx.queue.held.remove(&entry.id);
+            cx.queue.held.mark(entry.id, false);
             let concluded = cx.engine.unstorable(now.utc, &entry.record, most);
             cx.outputs.log_notes(None, None, &entry.record.message, &concluded.notes);
             retry.batch.extend(engine::put_entries(&concluded.entries));
             retry.entries.extend(concluded.entries);
         }
-        cx.queue.renew_held(&mut retry.batch);
+        cx.queue.held.renew(&mut retry.batch);
         cx.commit(retry.batch.clone(), PendingAnswer::Retry(retry));
     }
 }

@@ -1,9 +1,11 @@
 //! A wall clock that jumps, in virtual time: nothing expires by it until it was steady, or an operator
 //! accepts it.
 
-use base::Precedence;
+use base::{Precedence, Utc};
 use node::Input;
 use node::event::Kind;
+use node::operator::Operator;
+use node::site_orders::ClockAccepted;
 use p1::flags::ReportRequest;
 use status::ClockStatus;
 use std::collections::BTreeSet;
@@ -119,15 +121,45 @@ fn a_clock_that_stays_set_is_trusted_once_it_was_steady() {
     assert_eq!(doubted(&pair), None);
 }
 
+fn accept() -> Input {
+    Input::AcceptClock { by: Operator::default() }
+}
+
+/// What the store of a site has when an operator accepted the clock of another node.
+fn accepted(pair: &Pair, after: i64) -> Input {
+    let at = Utc(pair.clock().utc.0.saturating_add_signed(after * 1_000_000));
+    let accepted = ClockAccepted { at, by: "uid 7".to_owned() };
+    Input::RecoveredAcceptance(accepted.encode().into())
+}
+
+#[test]
+fn what_an_operator_accepts_at_another_node_is_trusted_where_the_time_is_the_same() {
+    let mut pair = waiting(50);
+    let early = accepted(&pair, 0);
+    set(&mut pair, 5 * HOUR);
+    run(&mut pair, 100);
+    // Before the step, and of a clock that shows something else.
+    pair.feed(NAPLES, early);
+    let other = accepted(&pair, 4 * HOUR);
+    pair.feed(NAPLES, other);
+    run(&mut pair, 5);
+    assert_eq!(pair.count(NAPLES, Kind::Expired), 0);
+    let same = accepted(&pair, -10);
+    pair.feed(NAPLES, same);
+    run(&mut pair, 5);
+    assert_eq!(pair.count(NAPLES, Kind::Expired), 50);
+    assert!(last(&pair, Kind::ClockTrusted).contains("uid 7 accepted that of another node"));
+}
+
 #[test]
 fn a_doubted_clock_is_trusted_once_an_operator_accepts_it() {
     let mut pair = waiting(50);
-    pair.feed(NAPLES, Input::AcceptClock);
+    pair.feed(NAPLES, accept());
     assert_eq!(pair.count(NAPLES, Kind::ClockTrusted), 0, "there is nothing to accept");
     set(&mut pair, 5 * HOUR);
     run(&mut pair, 100);
     assert_eq!(pair.count(NAPLES, Kind::Expired), 0);
-    pair.feed(NAPLES, Input::AcceptClock);
+    pair.feed(NAPLES, accept());
     run(&mut pair, 5);
     assert_eq!((pair.count(NAPLES, Kind::Expired), pair.count(NAPLES, Kind::ReportMade)), (50, 50));
     assert!(last(&pair, Kind::ClockTrusted).contains("an operator accepted it"));
@@ -282,6 +314,7 @@ fn a_jump_does_not_end_an_order_of_minimize() {
         scope: scheduler::Scope::Mta,
         floor: Some(Precedence::Override),
         until: Some(pair.clock().utc + Duration::from_secs(3_600)),
+        by: Operator::default(),
     };
     pair.feed(NAPLES, order);
     let floor = |pair: &Pair| {

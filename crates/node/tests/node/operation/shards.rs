@@ -3,10 +3,12 @@
 use base::{EntryId, PeerId, Precedence};
 use bytes::Bytes;
 use engine::NextHop;
+use engine::journal::{Batch, Digest, Op};
 use node::event::Kind;
 use node::operator::{Act, ActOutcome, HELD, Operator};
 use node::shards::ShardChange;
 use node::{CommitError, EdgeError, Input};
+use sha2::{Digest as _, Sha256};
 use std::time::Duration;
 use testkit::bench::{ACT_FLASH, Answer, Disposition, Outcome, two_peers};
 use testkit::{Bench, Events, NAPLES, five_channels, node_config};
@@ -236,12 +238,30 @@ fn associations_of_a_lost_shard_are_aborted() {
     assert!(event.detail.contains("another node"), "{event:?}");
 }
 
+/// The value of the store with these holds.
+fn holds(entries: &[u64]) -> Bytes {
+    entries.iter().flat_map(|id| id.to_be_bytes()).collect::<Vec<u8>>().into()
+}
+
+fn order(bench: &mut Bench, act: Act, entry: u64) {
+    let by = Operator::default();
+    bench.feed(Input::Operate { request: entry, entries: vec![EntryId(entry)], act, by });
+    bench.settle();
+}
+
+/// Entries 1 to 3 are here, and another node has others.
+fn beside_another_one() -> Bench {
+    let mut bench = several();
+    bench.script.others = Disposition::Keep;
+    shard(&mut bench, ShardChange::Gained(act()));
+    flashes(&mut bench, 3);
+    bench.pass(10 * SECOND);
+    bench
+}
+
 /// Else that node would send what its operator holds.
 #[test]
 fn a_hold_here_leaves_the_holds_of_other_nodes() {
-    let holds = |entries: &[u64]| -> Bytes {
-        entries.iter().flat_map(|id| id.to_be_bytes()).collect::<Vec<u8>>().into()
-    };
     let mut bench = several();
     bench.script.answer = Answer::Silence;
     shard(&mut bench, ShardChange::Gained(act()));
@@ -275,4 +295,44 @@ fn what_is_late_is_logged_by_one_owner() {
     gained(&mut bench);
     bench.pass(10 * SECOND);
     assert_eq!(bench.count(Kind::Overdue), 1);
+}
+
+#[test]
+fn an_operator_here_leaves_the_holds_of_other_nodes() {
+    let mut bench = beside_another_one();
+    bench.feed(Input::RecoveredHolds(holds(&[900])));
+    order(&mut bench, Act::Hold, 2);
+    assert_eq!(bench.store.meta.get(HELD), Some(&holds(&[2, 900])));
+    // One that goes here takes its mark along with the next change.
+    order(&mut bench, Act::Delete, 2);
+    order(&mut bench, Act::Hold, 3);
+    assert_eq!(bench.store.meta.get(HELD), Some(&holds(&[3, 900])));
+}
+
+#[test]
+fn of_two_nodes_that_hold_in_the_same_moment_neither_loses_its_hold() {
+    let mut bench = beside_another_one();
+    bench.store.withholds = true;
+    order(&mut bench, Act::Hold, 2);
+    let (token, batch) = bench.store.take_commit().expect("a commit");
+    let over = |batch: &Batch| {
+        let replaced = batch.iter().find_map(|op| match op {
+            Op::ReplaceMeta { name, value, over } if name == HELD => Some((value.clone(), *over)),
+            _ => None,
+        });
+        replaced.expect("the holds")
+    };
+    let known = |value: &[u8]| Digest(Sha256::digest(value).into());
+    assert_eq!(over(&batch), (holds(&[2]), known(b"")));
+    // The other node was faster. What it wrote is known before the answer.
+    bench.feed(Input::RecoveredHolds(holds(&[900])));
+    bench.feed(Input::Committed { token, result: Err(CommitError::Changed) });
+    let (token, batch) = bench.store.take_commit().expect("the same once more");
+    assert_eq!(over(&batch), (holds(&[2, 900]), known(&holds(&[900]))));
+    bench.finish_commit((token, batch), Ok(()));
+    // It is durable: what another node writes from now on holds.
+    bench.feed(Input::RecoveredHolds(holds(&[900])));
+    order(&mut bench, Act::Hold, 3);
+    let (_, batch) = bench.store.take_commit().expect("a commit");
+    assert_eq!(over(&batch), (holds(&[3, 900]), known(&holds(&[900]))));
 }

@@ -8,6 +8,8 @@ use node::config::{Hold, Minimize, NodeConfig, Target};
 use node::event::Kind;
 use node::metrics::Value;
 use node::minimize::MinimizeOrder;
+use node::operator::Operator;
+use node::site_orders::MINIMIZED;
 use node::{ChannelId, Input};
 use osi::api::RtseParameters;
 use status::Counters;
@@ -124,7 +126,7 @@ fn a_report_that_could_not_be_committed_is_made_at_the_next_start() {
     pair.run_for(Duration::from_secs(1));
     // The full disk stored neither the report nor the time, so the clock is doubted first.
     assert_eq!(pair.timed(ACT, Kind::Expired).count(), 1);
-    pair.feed(ACT, Input::AcceptClock);
+    pair.feed(ACT, Input::AcceptClock { by: Operator::default() });
     assert_eq!(pair.timed(ACT, Kind::ClockTrusted).count(), 1);
     pair.run_for(Duration::from_secs(1));
     assert_eq!(pair.timed(ACT, Kind::Expired).count(), 2, "it is expired already: at once");
@@ -419,7 +421,8 @@ fn an_operator_orders_and_withdraws_minimize() {
     });
     let order = |pair: &mut Pair, floor, until: Option<u64>| {
         let until = until.map(|s| Utc(pair.clock().utc.0 - pair.now.0 + s * 1_000_000));
-        pair.feed(NAPLES, Input::Minimize { scope: Scope::Mta, floor, until });
+        let by = Operator { uid: 7, name: None };
+        pair.feed(NAPLES, Input::Minimize { scope: Scope::Mta, floor, until, by });
     };
     order(&mut pair, Some(Priority), Some(100));
     pair.submit(Routine, 1_000);
@@ -461,6 +464,48 @@ fn an_operator_orders_and_withdraws_minimize() {
     assert_eq!(pair.delivered(), [1, 2, 3], "in force again");
     pair.run(1_000);
     assert_eq!(pair.delivered(), [1, 2, 3, 4]);
+}
+
+/// It is a value of the store: the next start has it, and every other node of a site.
+#[test]
+fn an_order_of_minimize_outlives_its_process() {
+    let mut pair = joined(five_channels);
+    let by = Operator { uid: 7, name: None };
+    let order = |scope, floor, until: Option<u64>, pair: &Pair| {
+        let until = until.map(|s| pair.clock().utc + Duration::from_secs(s));
+        Input::Minimize { scope, floor, until, by: by.clone() }
+    };
+    let peer = PeerId::of_name("act");
+    let flash = Scope::Channel(ChannelId { peer, index: FLASH_CHANNEL });
+    for (scope, floor, until) in [
+        (Scope::Mta, Immediate, None),
+        (flash, Override, Some(500)),
+        (Scope::Peer(peer), Flash, Some(5)),
+    ] {
+        let order = order(scope, Some(floor), until, &pair);
+        pair.feed(NAPLES, order);
+    }
+    pair.run(20);
+    let in_force = |pair: &Pair, site: usize| {
+        let status = pair.sites[site].node.minimize_status(pair.clock());
+        status.into_iter().map(|m| (m.on, m.floor, m.ordered_by)).collect::<Vec<_>>()
+    };
+    let ordered = |on: &str, floor| (on.to_owned(), Some(floor), Some("uid 7".to_owned()));
+    let expected = [ordered("all peers", Immediate), ordered("act/flash", Override)];
+    assert_eq!(in_force(&pair, NAPLES), expected);
+    pair.crash(NAPLES);
+    pair.run(20);
+    assert_eq!(in_force(&pair, NAPLES), expected);
+    // Another node has it from the store. It knows no peer of that name: that order waits for it.
+    let value = pair.sites[NAPLES].store.meta.get(MINIMIZED).cloned().expect("a value");
+    pair.feed(ACT, Input::RecoveredMinimize(value));
+    assert_eq!(in_force(&pair, ACT), expected[..1]);
+    let withdrawn = order(Scope::Mta, None, None, &pair);
+    pair.feed(NAPLES, withdrawn);
+    pair.run(5);
+    let value = pair.sites[NAPLES].store.meta.get(MINIMIZED).cloned().expect("a value");
+    pair.feed(ACT, Input::RecoveredMinimize(value));
+    assert_eq!((in_force(&pair, NAPLES).len(), in_force(&pair, ACT).len()), (1, 0));
 }
 
 // ----- minimum share ------------------------------------------------------------------------------
@@ -666,8 +711,8 @@ fn an_order_names_a_peer_or_a_channel() {
     let scope = |peer: Option<&str>, channel: Option<&str>| {
         let (peer, channel) = (peer.map(str::to_owned), channel.map(str::to_owned));
         let order = MinimizeOrder { peer, channel, floor: Some(Flash), seconds: Some(u64::MAX) };
-        match node.minimize_input(now, &order)? {
-            Input::Minimize { scope, floor: Some(Flash), until: Some(until) } => {
+        match node.minimize_input(now, &order, Operator::default())? {
+            Input::Minimize { scope, floor: Some(Flash), until: Some(until), .. } => {
                 assert_eq!(until.since(now.utc), Duration::from_secs(366 * 86_400));
                 Ok::<_, node::names::NameError>(scope)
             }
