@@ -20,4 +20,4 @@ pub mod reading;
 mod users;
 
 pub use batches::{BatchEnd, EntryChange, changes_of};
-pub use machine::{Input, Notice, Output, Ownership, SITE_VALUES, Taking};
+pub use machine::{Input, Notice, Output, Ownership, site_values};

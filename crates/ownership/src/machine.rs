@@ -21,10 +21,10 @@ use std::time::Duration;
 const MAILBOX_WAIT: Duration = Duration::from_secs(5);
 
 /// An input of the node with a value.
-pub type Taking = fn(Bytes) -> NodeInput;
+type Taking = fn(Bytes) -> NodeInput;
 
 /// Values that all nodes of a site share, and what the node takes them with.
-pub const SITE_VALUES: [(&str, Taking); 6] = [
+const SITE_VALUES: [(&str, Taking); 6] = [
     (operator::HELD, NodeInput::RecoveredHolds),
     (channel_order::DISABLED, NodeInput::RecoveredDisabled),
     (lists::LISTS, NodeInput::RecoveredLists),
@@ -32,6 +32,25 @@ pub const SITE_VALUES: [(&str, Taking); 6] = [
     (site_orders::ACCEPTED, NodeInput::RecoveredAcceptance),
     (mailbox::machine::NAMES, NodeInput::RecoveredMailboxes),
 ];
+
+/// All values that the nodes share, as `read` finds them, for the node: another node has changed one that it was to
+/// replace. One that is not there is an empty one.
+///
+/// # Errors
+/// One cannot be read.
+pub fn site_values<E>(
+    read: impl Fn(&str) -> Result<Option<Bytes>, E>,
+) -> Result<Vec<NodeInput>, E> {
+    let mut inputs = Vec::new();
+    for (name, input) in SITE_VALUES {
+        match read(name)? {
+            // Numbers of mailboxes cannot be read from an empty value.
+            None if name == mailbox::machine::NAMES => {}
+            value => inputs.push(input(value.unwrap_or_default())),
+        }
+    }
+    Ok(inputs)
+}
 
 /// What happens to the machine.
 #[derive(Debug)]

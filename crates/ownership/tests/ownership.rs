@@ -411,3 +411,21 @@ fn every_node_takes_what_users_register() {
     let all = Changes { all: true, ..Changes::default() };
     assert!(played.give(Input::Changed(all)).contains(&Wanted::Registrations));
 }
+
+/// A commit was refused because of one of them: the node makes its change again on what they are now.
+#[test]
+fn values_of_the_site_that_are_not_there_are_empty_ones() {
+    let held = Bytes::from_static(b"\0\0\0\0\0\0\0\x07");
+    let read = |name: &str| match name {
+        "held" => Ok::<_, String>(Some(held.clone())),
+        _ => Ok(None),
+    };
+    let values = ownership::site_values(read).unwrap();
+    let is_held = |v: &NodeInput| matches!(v, NodeInput::RecoveredHolds(value) if *value == held);
+    assert_eq!(values.iter().filter(|value| is_held(value)).count(), 1);
+    let is_none = |v: &NodeInput| matches!(v, NodeInput::RecoveredLists(value) | NodeInput::RecoveredMinimize(value) if value.is_empty());
+    assert_eq!(values.iter().filter(|value| is_none(value)).count(), 2);
+    let numbers = values.iter().any(|v| matches!(v, NodeInput::RecoveredMailboxes(_)));
+    assert!(!numbers, "an empty value has no numbers of mailboxes");
+    assert!(ownership::site_values(|_| Err::<_, String>("away".to_owned())).is_err());
+}

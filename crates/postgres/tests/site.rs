@@ -7,9 +7,7 @@ mod common;
 use base::{BodyId, EntryId, Precedence};
 use bytes::Bytes;
 use common::*;
-use engine::journal::{
-    Batch, Digest, ItemId, KnownValue, MailboxId, Op, QueueId, SpoolId,
-};
+use engine::journal::{Batch, Digest, ItemId, KnownValue, MailboxId, Op, QueueId, SpoolId};
 use postgres_store::PostgresStore;
 use std::collections::BTreeSet;
 use std::sync::mpsc::channel;

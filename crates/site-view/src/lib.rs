@@ -14,6 +14,7 @@ mod examine;
 mod fault;
 mod gauges;
 mod identity;
+mod own;
 mod place;
 mod report;
 mod servers;
@@ -27,6 +28,7 @@ pub use examine::{Examined, examine};
 pub use fault::DatabaseFault;
 pub use gauges::Gauge;
 pub use identity::{IDENTITY, Identity, OtherSite};
+pub use own::add_site;
 pub use place::{HeldPlace, PlaceError, key_of};
 pub use report::{
     Health, IfDied, NodeReport, Own, ServerReport, ShardReport, SiteReport, report, unseen,

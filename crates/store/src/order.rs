@@ -60,7 +60,7 @@ fn keys(batch: &Batch) -> Vec<Key> {
             Op::DeleteBody { id } => keys.push(Key::Body(*id)),
             Op::PutSeen { key, .. } => keys.push(Key::Seen(*key)),
             Op::PutMeta { name, .. } | Op::ReplaceMeta { name, .. } => {
-                keys.push(Key::Meta(name.clone()))
+                keys.push(Key::Meta(name.clone()));
             }
             Op::ForgetSeen { .. } => {}
         }

@@ -95,10 +95,7 @@ pub(crate) enum AdminRequest {
         by: Operator,
         answer: oneshot::Sender<Result<Vec<MinimizeStatus>, NameError>>,
     },
-    AcceptClock {
-        by: Operator,
-        answer: oneshot::Sender<Option<ClockStatus>>,
-    },
+    AcceptClock(Operator, oneshot::Sender<Option<ClockStatus>>),
     Connect(String, oneshot::Sender<Result<ConnectOutcome, NameError>>),
     Order {
         channel: String,
@@ -430,7 +427,7 @@ async fn put(
         }
         Request::AcceptClock => {
             let (sender, doubt) = oneshot::channel();
-            let asked = AdminRequest::AcceptClock { by: by.clone(), answer: sender };
+            let asked = AdminRequest::AcceptClock(by.clone(), sender);
             questions.send(asked).await.ok()?;
             return Some(Answer::Clock(doubt.await.ok()?));
         }

@@ -594,7 +594,7 @@ fn look(store: &dyn QueueStore, answers: &Inbox, level: Precedence, read: Read) 
             answers.answer(level, DriverAnswer::Cluster(read));
         }
         Read::SiteValues(token) => {
-            let values = site_values(store);
+            let values = ownership::site_values(|name| store.meta(name));
             answers.answer(level, DriverAnswer::ChangedValues { token, values });
         }
         Read::LookUp(token, keys, now) => {
@@ -604,19 +604,6 @@ fn look(store: &dyn QueueStore, answers: &Inbox, level: Precedence, read: Read) 
             answer(answers, level, fatal, Input::LookedUp { token, result });
         }
     }
-}
-
-/// The values that all nodes of a site share, for the node.
-fn site_values(store: &dyn QueueStore) -> Result<Vec<Input>, StoreError> {
-    let mut inputs = Vec::new();
-    for (name, input) in ownership::SITE_VALUES {
-        match store.meta(name)? {
-            // Numbers of mailboxes cannot be read from an empty value.
-            None if name == mailbox::machine::NAMES => {}
-            value => inputs.push(input(value.unwrap_or_default())),
-        }
-    }
-    Ok(inputs)
 }
 
 fn read_error(error: &StoreError) -> ReadError {

@@ -97,7 +97,7 @@ pub(crate) enum DriverAnswer {
     /// A batch was committed, or failed.
     Committed { token: Token, end: BatchEnd, result: Result<(), CommitError>, spools: Vec<SpoolId> },
     /// Another node has changed a value that a batch was to replace: what all of them are now.
-    ChangedValues { token: Token, values: Result<Vec<Input>, StoreError> },
+    ChangedValues { token: Token, values: Result<Vec<Input>, store::StoreError> },
     /// A connection was opened, or failed.
     Connected { association: AssociationId, result: Result<Connected, ConnectError> },
     /// A part of the queue was read, after the start.

@@ -122,7 +122,7 @@ impl Driver {
                 let _ = answer.send(done);
                 false
             }
-            AdminRequest::AcceptClock { by, answer } => {
+            AdminRequest::AcceptClock(by, answer) => {
                 self.input(Input::AcceptClock { by });
                 let _ = answer.send(self.node.clock_status(self.clock.now()));
                 false

@@ -2,6 +2,7 @@
 
 use base::{Precedence, Utc};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// The name of the value in the store that has the orders of MINIMIZE.
 pub const MINIMIZED: &str = "minimize";
@@ -9,7 +10,35 @@ pub const MINIMIZED: &str = "minimize";
 /// The name of the value in the store that has the last acceptance of the wall clock.
 pub const ACCEPTED: &str = "clock-accepted";
 
-/// An order of MINIMIZE.
+/// The longest time of an order.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3_600);
+
+/// What an operator orders, with the names of the configuration; see [`Input::Minimize`](super::Input::Minimize).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MinimizeOrder {
+    /// For this peer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
+    /// For this channel, as `peer/channel`. For all peers where neither is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// The lowest precedence that goes out.
+    pub floor: Option<Precedence>,
+    /// For so long, 366 days at most; until withdrawn where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
+}
+
+impl MinimizeOrder {
+    /// When it ends, if it is given at this time.
+    #[must_use]
+    pub fn until(&self, now: Utc) -> Option<Utc> {
+        self.seconds.map(|seconds| now + Duration::from_secs(seconds).min(LONGEST))
+    }
+}
+
+/// An order of MINIMIZE, as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FloorOrder {
     /// The lowest precedence that goes out; none suspends the windows of the configuration.

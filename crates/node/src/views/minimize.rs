@@ -4,31 +4,11 @@ use crate::api::Input;
 use crate::api::operator::Operator;
 use crate::node::Node;
 use crate::views::names::NameError;
-use base::{Now, Precedence};
+use base::Now;
 use scheduler::Scope;
-use serde::{Deserialize, Serialize};
 use status::MinimizeStatus;
-use std::time::Duration;
 
-/// The longest time of an order.
-const LONGEST: Duration = Duration::from_secs(366 * 24 * 3_600);
-
-/// What an operator orders, with the names of the configuration; see [`Input::Minimize`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MinimizeOrder {
-    /// For this peer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peer: Option<String>,
-    /// For this channel, as `peer/channel`. For all peers where neither is named.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub channel: Option<String>,
-    /// The lowest precedence that goes out.
-    pub floor: Option<Precedence>,
-    /// For so long, 366 days at most; until withdrawn where absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seconds: Option<u64>,
-}
+pub use crate::api::site_orders::MinimizeOrder;
 
 pub(crate) fn label((peer, channel): (&str, &str)) -> String {
     format!("{peer}/{channel}")
@@ -72,8 +52,6 @@ impl Node {
             (Some(name), _) => Scope::Peer(self.peer_named(name)?.id()),
             (None, Some(name)) => Scope::Channel(self.channel_named(name)?),
         };
-        let time = order.seconds.map(|seconds| Duration::from_secs(seconds).min(LONGEST));
-        let until = time.map(|time| now.utc + time);
-        Ok(Input::Minimize { scope, floor: order.floor, until, by })
+        Ok(Input::Minimize { scope, floor: order.floor, until: order.until(now.utc), by })
     }
 }

@@ -152,7 +152,7 @@ impl Model {
                 Op::ForgetSeen { before, .. } => {
                     self.seen.retain(|_, (until, _)| *until >= *before);
                 }
-                Op::PutMeta { name, .. } => {
+                Op::PutMeta { name, .. } | Op::ReplaceMeta { name, .. } => {
                     self.meta.insert(name.clone(), by);
                 }
             }

@@ -6,11 +6,9 @@ use crate::clock::since_boot;
 use crate::config::Site;
 use crate::config::section::store::engine::StoreEngine;
 use crate::driver::{Driver, database_options};
-use base::PeerId;
 use engine::NextHop;
-use membership::Membership;
 use node::metrics::{Family, Sample, Value};
-use node::status::{ELSEWHERE, OtherNode, SiteStatus, Status};
+use node::status::Status;
 use site_view::{Elsewhere, Figures, Watcher};
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -55,40 +53,7 @@ impl Driver {
     /// Adds to a status what the node cannot know of its site.
     pub(in crate::driver) fn add_site(&self, status: &mut Status) {
         let Some(machine) = self.member.as_ref().map(Membered::membership) else { return };
-        for peer in &mut status.peers {
-            let shard = NextHop::Peer(PeerId::of_name(&peer.name)).queue();
-            let owner = machine.owner_of(shard).filter(|owner| Some(*owner) != machine.epoch());
-            peer.owner = owner.and_then(|owner| machine.name_of(owner)).map(str::to_owned);
-            let Some(owner) = &peer.owner else { continue };
-            let elsewhere =
-                peer.channels.iter_mut().filter(|c| c.closed.as_deref() == Some(ELSEWHERE));
-            elsewhere
-                .for_each(|channel| channel.closed = Some(format!("node {owner} has this peer")));
-        }
-        status.site = Some(self.site_status(machine));
-    }
-
-    fn site_status(&self, machine: &Membership) -> SiteStatus {
-        let now = self.clock.now().mono;
-        let others = machine.nodes().iter().filter(|node| Some(node.epoch) != machine.epoch());
-        let other = |node: &membership::NodeRow| OtherNode {
-            node: node.name.clone(),
-            lease_holds: !node.lease_left.is_zero(),
-            draining: node.draining,
-        };
-        let away = self.figures().map(|figures| figures.away).filter(|away| !away.is_zero());
-        SiteStatus {
-            node: machine.name().to_owned(),
-            epoch: machine.epoch().map(|epoch| epoch.0),
-            lease_holds: machine.is_member(now),
-            lease_left_seconds: machine.lease_left(now).as_secs_f64(),
-            draining: machine.is_draining(),
-            drained: machine.is_drained(),
-            shards: machine.owned().map(|(_, name, _)| name.to_owned()).collect(),
-            others: others.map(other).collect(),
-            database_away_seconds: away.map(|away| away.as_secs_f64()),
-            no_commits: self.no_commits(),
-        }
+        site_view::add_site(status, machine, self.clock.now().mono, self.figures().as_ref());
     }
 
     fn figures(&self) -> Option<Figures> {
