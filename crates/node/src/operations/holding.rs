@@ -27,8 +27,8 @@ impl Operations {
     ) {
         if result == Err(CommitError::Changed) {
             // Another node has held or released something meanwhile. That is known by now, and this besides.
-            let batch = vec![cx.queue.held.put()];
-            return cx.commit(batch, PendingAnswer::Operation(operation));
+            let again = vec![cx.queue.held.put()];
+            return cx.commit(again, PendingAnswer::Operation(operation));
         }
         let result = result.map_err(EdgeError::from);
         if result.is_err() {
