@@ -230,7 +230,7 @@ impl Request {
                 format!("purge mailbox {mailbox} of {status} items older than {older} s")
             }
             Request::Unregister { mailbox } => format!("unregister {mailbox}"),
-            Request::Minimize { order } => format!("minimize {order:?}"),
+            Request::Minimize { order } => format!("minimize {order}"),
             Request::AcceptClock => "accept the clock".to_owned(),
             Request::Connect { channel } => format!("connect {channel}"),
             Request::Order { channel, order, at_once, .. } => {

@@ -2,6 +2,7 @@
 
 use base::{Precedence, Utc};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::time::Duration;
 
 /// The name of the value in the store that has the orders of MINIMIZE.
@@ -38,6 +39,25 @@ impl MinimizeOrder {
     }
 }
 
+/// In the words of its fields: `flash, channel west/urgent, for 3600 s`; `off, all peers`.
+impl fmt::Display for MinimizeOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.floor {
+            Some(floor) => write!(f, "{floor}")?,
+            None => f.write_str("off")?,
+        }
+        match (&self.peer, &self.channel) {
+            (Some(peer), _) => write!(f, ", peer {peer}")?,
+            (None, Some(channel)) => write!(f, ", channel {channel}")?,
+            (None, None) => f.write_str(", all peers")?,
+        }
+        match self.seconds {
+            Some(seconds) => write!(f, ", for {seconds} s"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// An order of MINIMIZE, as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FloorOrder {
@@ -70,5 +90,22 @@ impl ClockAccepted {
     #[must_use]
     pub fn decode(value: &[u8]) -> Option<ClockAccepted> {
         postcard::from_bytes(value).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_of_minimize_is_in_words() {
+        let order = |peer: Option<&str>, channel: Option<&str>, floor, seconds| {
+            let (peer, channel) = (peer.map(str::to_owned), channel.map(str::to_owned));
+            MinimizeOrder { peer, channel, floor, seconds }.to_string()
+        };
+        let flash = Some(Precedence::Flash);
+        assert_eq!(order(None, None, None, None), "off, all peers");
+        assert_eq!(order(Some("west"), None, flash, Some(60)), "flash, peer west, for 60 s");
+        assert_eq!(order(None, Some("west/urgent"), flash, None), "flash, channel west/urgent");
     }
 }
