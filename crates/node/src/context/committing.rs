@@ -116,7 +116,8 @@ impl Context {
             self.commits.retry_begins();
         }
         let token = self.token(pending);
-        self.commits.removals.begin(token, &batch);
+        let queue = &self.queue;
+        self.commits.removals.begin(token, &batch, |id| queue.concluded(id));
         self.output(Output::Commit { token, precedence, batch });
     }
 

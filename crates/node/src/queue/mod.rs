@@ -31,6 +31,8 @@ pub(crate) struct EntryQueue {
     /// Records of entries that the current input queued: those that start at once are not read from
     /// disk.
     fresh: BTreeMap<EntryId, Record>,
+    /// Entries that the current input concluded, where there are several nodes, and where they were to go.
+    concluded: BTreeMap<EntryId, Destination>,
     /// Entries whose contents are damaged, and which are to be reported.
     pub damaged: BTreeSet<EntryId>,
     /// How many entries need each content.
@@ -54,6 +56,7 @@ impl EntryQueue {
             scheduler: Scheduler::new(rules, policy),
             held: HoldMarks::default(),
             fresh: BTreeMap::new(),
+            concluded: BTreeMap::new(),
             damaged: BTreeSet::new(),
             copies: ContentCopies::default(),
             cancelling: BTreeSet::new(),
@@ -75,9 +78,15 @@ impl EntryQueue {
         self.fresh.remove(&id)
     }
 
+    /// Where an entry was to go that the current input concluded.
+    pub(crate) fn concluded(&self, id: EntryId) -> Option<Destination> {
+        self.concluded.get(&id).copied()
+    }
+
     /// The current input is done with.
     pub(crate) fn forget_fresh(&mut self) {
         self.fresh.clear();
+        self.concluded.clear();
     }
 
     /// There are several nodes: this one owns nothing until it gains something.
@@ -230,6 +239,7 @@ impl EntryQueue {
         let Some(item) = self.scheduler.finished(id) else { return Default::default() };
         if self.owned.is_some() {
             self.held.note_gone(id);
+            self.concluded.insert(id, item.destination);
         }
         let mut ops = vec![Op::DeleteEntry { precedence: item.precedence, id }];
         let Some(body) = item.body else { return (ops, Vec::new()) };

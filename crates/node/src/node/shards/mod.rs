@@ -130,8 +130,9 @@ impl Node {
         self.operations.leaving.insert(hop);
     }
 
-    /// Gives away what is to leave and has no transfer in progress. Gives whether anything was.
+    /// Gives away what is to leave, has no transfer in progress and nothing to remove. Gives whether anything was.
     pub(crate) fn settle_leaving(&mut self) -> bool {
+        self.cx.commits.removals.forget_ended();
         if self.operations.leaving.is_empty() {
             return false;
         }
@@ -140,7 +141,9 @@ impl Node {
                 node.cx.associations.get(id).is_some_and(|a| a.sending().is_some())
             };
             let to = node.cx.queue.destination_of(hop);
-            node.serving(hop).iter().any(sending) || node.cx.queue.is_in_transfer(to)
+            // What was sent and is not removed yet would be sent again by the next owner.
+            let removes = to.is_some_and(|to| node.cx.commits.removals.has_any_for(to));
+            removes || node.serving(hop).iter().any(sending) || node.cx.queue.is_in_transfer(to)
         };
         let ready: Vec<NextHop> =
             self.operations.leaving.iter().filter(|hop| !busy(self, hop)).cloned().collect();

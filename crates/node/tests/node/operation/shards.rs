@@ -224,6 +224,23 @@ fn an_order_that_another_node_s_ownership_refuses_is_answered() {
     );
 }
 
+/// The next owner would send it again.
+#[test]
+fn a_shard_is_not_left_while_a_removal_is_to_be_made() {
+    let mut bench = confirmed_and_lost();
+    answer(&mut bench, Err(not_now()));
+    shard(&mut bench, ShardChange::Leave(act()));
+    bench.pass(SECOND);
+    assert_eq!(bench.left, [], "what was sent is in the store");
+    bench.pass(5 * SECOND);
+    assert_eq!(bench.left, [], "its removal is being made");
+    answer(&mut bench, Ok(()));
+    bench.pass(SECOND);
+    assert!(!bench.is_queued(EntryId(1)));
+    assert_eq!(bench.left, [(act(), false)]);
+    assert_eq!(bench.count(Kind::TransferStarted), 1);
+}
+
 #[test]
 fn associations_of_a_lost_shard_are_aborted() {
     let mut bench = two_peers(<_>::default(), |_| ());
