@@ -15,6 +15,8 @@ pub struct HoldMarks {
     changing: BTreeMap<EntryId, bool>,
     /// Held entries that went from here, where there are several nodes.
     gone: BTreeSet<EntryId>,
+    /// Held entries that a change takes out which is not made yet, and the copies that have their marks.
+    taken: BTreeMap<EntryId, Vec<EntryId>>,
     known: KnownValue,
 }
 
@@ -93,6 +95,9 @@ impl HoldMarks {
     /// A batch is durable: so are the marks that it wrote.
     pub fn written(&mut self, batch: &Batch) {
         for op in batch {
+            if let Op::DeleteEntry { id, .. } = op {
+                self.taken.remove(id);
+            }
             if let Op::ReplaceMeta { name, value, .. } = op
                 && name == HELD
             {
@@ -128,16 +133,39 @@ impl HoldMarks {
         }
     }
 
+    /// An entry is taken out: if it is held, the copies that take its place are held as it was. Gives whether it is.
+    pub fn take(&mut self, id: EntryId, copies: &[EntryId]) -> bool {
+        let is_held = self.mark(id, false);
+        if is_held {
+            for copy in copies {
+                self.mark(*copy, true);
+            }
+            self.taken.insert(id, copies.to_vec());
+        }
+        is_held
+    }
+
+    /// A batch is not made, and will not be: the entries that it was to take out are held as before.
+    pub fn give_back(&mut self, batch: &Batch) {
+        for op in batch {
+            if let Op::DeleteEntry { id, .. } = op
+                && let Some(copies) = self.taken.remove(id)
+            {
+                self.gone.remove(id);
+                self.mark(*id, true);
+                for copy in &copies {
+                    self.mark(*copy, false);
+                }
+                self.settled(&copies);
+                self.settled(&[*id]);
+            }
+        }
+    }
+
     /// A held entry is rerouted: the copies that take its place are held as it was. Returns what
     /// belongs into the commit that replaces it.
     pub fn pass_on(&mut self, id: EntryId, copies: &[EntryId]) -> Option<Op> {
-        if !self.mark(id, false) {
-            return None;
-        }
-        for copy in copies {
-            self.mark(*copy, true);
-        }
-        Some(self.put())
+        self.take(id, copies).then(|| self.put())
     }
 }
 
@@ -183,5 +211,28 @@ mod tests {
         assert!(marks.pass_on(EntryId(3), &[EntryId(8)]).is_some());
         marks.drop_all_but(|id| id != EntryId(1));
         assert_eq!(written(&mut marks), value(&[8]));
+    }
+
+    #[test]
+    fn a_change_that_is_not_made_leaves_the_marks_as_they_were() {
+        let removal = |id: u64| {
+            vec![Op::DeleteEntry { precedence: base::Precedence::Flash, id: EntryId(id) }]
+        };
+        let mut marks = HoldMarks::default();
+        marks.recovered(&value(&[1, 2]));
+        marks.note_gone(EntryId(1));
+        assert!(marks.take(EntryId(1), &[EntryId(8)]) && marks.take(EntryId(2), &[]));
+        assert!(!marks.take(EntryId(3), &[EntryId(9)]), "it was not held");
+        assert_eq!(written(&mut marks), value(&[8]));
+        marks.give_back(&removal(1));
+        marks.give_back(&removal(3));
+        assert_eq!(written(&mut marks), value(&[1]));
+        // What was made is not given back any more.
+        marks.written(&removal(2));
+        marks.give_back(&removal(2));
+        assert_eq!(written(&mut marks), value(&[1]));
+        // The store decides on what is not held or released here.
+        marks.drop_gone();
+        assert_eq!(marks.recovered(&value(&[1, 8])).held, [EntryId(8)]);
     }
 }

@@ -1,7 +1,7 @@
 //! Entries that are replaced by others.
 
 use base::EntryId;
-use engine::journal::Digest;
+use engine::journal::{Digest, Op};
 use std::collections::BTreeMap;
 
 /// Replaced entries that an operator may still ask for; the oldest have to make room.
@@ -31,6 +31,15 @@ impl Reroutes {
         self.became.insert(id, copies.to_vec());
         if self.became.len() > REMEMBERED {
             self.became.pop_first();
+        }
+    }
+
+    /// A batch is not made: what it was to replace has become nothing else.
+    pub fn forget(&mut self, batch: &[Op]) {
+        for op in batch {
+            if let Op::DeleteEntry { id, .. } = op {
+                self.became.remove(id);
+            }
         }
     }
 }

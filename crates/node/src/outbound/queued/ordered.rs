@@ -284,7 +284,7 @@ impl Outbound {
                     let is_silent = order.act == Act::Expire && concluded.entries.is_empty();
                     let is_doubted = cx.queue.in_doubt.contains(id);
                     let copies = self.replace(cx, &order, *id, concluded, &mut retry);
-                    holds_changed |= cx.queue.held.mark(*id, false);
+                    holds_changed |= cx.queue.held.take(*id, &copies);
                     let is_reroute = matches!(order.act, Act::Reroute { .. });
                     let outcome = match is_reroute && !copies.is_empty() {
                         true => ActOutcome::Became(copies),
@@ -402,17 +402,11 @@ impl Outbound {
             cx.outputs.log_notes(None, None, &record.message, &concluded.notes);
         }
         self.blame.forget(id);
-        let is_held = cx.queue.held.contains(&id);
         let (batch, bodies) = cx.queue.forget_for(id, &concluded.entries);
         retry.batch.extend(batch);
         retry.bodies.extend(bodies);
         retry.batch.extend(engine::put_seen(&concluded.seen));
         retry.entries.extend(concluded.entries);
-        if is_held {
-            for copy in &copies {
-                cx.queue.held.mark(*copy, true);
-            }
-        }
         self.reroutes.remember(id, &copies);
         copies
     }

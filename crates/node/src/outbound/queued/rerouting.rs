@@ -86,6 +86,8 @@ impl Outbound {
             return cx.commits.retry_later(now, retry);
         }
         self.reroutes_made(cx, &retry.batch);
+        cx.queue.held.give_back(&retry.batch);
+        self.reroutes.forget(&retry.batch);
         if let Some(request) = retry.order {
             self.order_fenced(cx, request);
         }

@@ -241,6 +241,20 @@ fn a_shard_is_not_left_while_a_removal_is_to_be_made() {
     assert_eq!(bench.count(Kind::TransferStarted), 1);
 }
 
+/// Else the next hold or release would take it off the store too, and another node would send the entry.
+#[test]
+fn what_a_fenced_order_was_to_take_out_is_held_as_before() {
+    let mut bench = beside_another_one();
+    bench.feed(Input::RecoveredHolds(holds(&[2, 900])));
+    bench.store.withholds = true;
+    order(&mut bench, Act::Delete, 2);
+    answer(&mut bench, Err(CommitError::Fenced));
+    bench.pass(SECOND);
+    bench.store.withholds = false;
+    order(&mut bench, Act::Hold, 3);
+    assert_eq!(bench.store.meta.get(HELD), Some(&holds(&[2, 3, 900])));
+}
+
 #[test]
 fn associations_of_a_lost_shard_are_aborted() {
     let mut bench = two_peers(<_>::default(), |_| ());
