@@ -19,6 +19,7 @@ fn nothing_is_lost_doubled_or_sent_by_two_nodes() {
     let seeds = one.map_or(0..number("SEEDS").unwrap_or(SEEDS), |seed| seed..seed + 1);
     let from = number("FROM").unwrap_or(0);
     let (mut delivered, mut repeated, mut fenced, mut doubted, mut gained) = (0, 0, 0, 0, 0);
+    let (mut held, mut ghosts) = (0, 0);
     let mut failed = Vec::new();
     for seed in seeds {
         let seed = seed + from;
@@ -34,13 +35,15 @@ fn nothing_is_lost_doubled_or_sent_by_two_nodes() {
         fenced += played.fenced;
         doubted += played.doubted;
         gained += played.gained;
+        held += played.held;
+        ghosts += played.ghosts;
     }
     println!(
-        "{delivered} copies, {repeated} repeated, {gained} shards gained, {fenced} commits \
-         fenced, {doubted} in doubt"
+        "{delivered} copies, {repeated} repeated, {gained} shards gained, {held} held, {fenced} \
+         commits fenced, {doubted} in doubt, {ghosts} ghosts"
     );
     assert!(failed.is_empty(), "{} fail:\n{}", failed.len(), failed.join("\n"));
-    assert!(one.is_some() || repeated > 0 && fenced > 0 && doubted > 0);
+    assert!(one.is_some() || repeated > 0 && fenced > 0 && doubted > 0 && held > 0);
 }
 
 fn found(mutant: Mutant) -> Option<u64> {
@@ -63,6 +66,8 @@ fn mutants_are_found() {
         Mutant::LongLease,
         Mutant::LostNotForgotten,
         Mutant::PageBringsBack,
+        Mutant::HoldsNotTaken,
+        Mutant::HoldsOverwritten,
     ];
     let missed: Vec<Mutant> = all.into_iter().filter(|mutant| found(*mutant).is_none()).collect();
     assert!(missed.is_empty(), "not found: {missed:?}");

@@ -32,6 +32,8 @@ pub(super) fn check(play: &mut Play<'_>, story: bool) -> Played {
             played.fenced += member.fenced;
         }
     }
+    played.held = play.database.borrow().holds.count;
+    played.ghosts = play.database.borrow().ghosts;
     if story {
         played.story = show(play);
     }

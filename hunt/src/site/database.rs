@@ -2,9 +2,10 @@
 //! transactions, and checks what `commit_group` and `check_rights` check (`crates/postgres/migrations/`).
 
 use super::Mutant;
+use super::holds::Holds;
 use base::{BodyId, EntryId, Instant};
 use bytes::Bytes;
-use engine::journal::{Batch, Entry, Op, QueueId, SpoolId};
+use engine::journal::{Batch, Entry, KnownValue, Op, QueueId, SpoolId};
 use engine::{NextHop, Record};
 use membership::rows::{Changes, Place, ShardPage};
 use membership::{Answer, Call, Fence, NodeEpoch, model};
@@ -42,6 +43,8 @@ pub(super) struct Asked {
 pub(super) enum End {
     Durable,
     Conflict,
+    /// Another node has changed a value that it replaces.
+    Changed,
     /// Another node drives what it changes, or has removed what it removes.
     Fenced,
     /// The node has no lease.
@@ -75,9 +78,9 @@ pub(super) struct Database {
     deleted: BTreeSet<EntryId>,
     /// Which run put each entry there first.
     made_by: BTreeMap<EntryId, u64>,
-    /// How often a node had an entry again that it had put there itself, and another node had sent: its commit was
-    /// answered when it had gained the shard.
+    /// How often a node had an entry again that it had put there itself, and another node had sent.
     pub(super) ghosts: usize,
+    pub(super) holds: Holds,
     mutant: Option<Mutant>,
     /// What must not happen, and happened.
     pub(super) broken: Vec<String>,
@@ -172,12 +175,25 @@ impl Database {
         if is_found && self.mutant != Some(Mutant::KeyNotChecked) {
             return End::Conflict;
         }
+        if !asked.batch.iter().all(|op| self.knows(op)) {
+            return End::Changed;
+        }
         let mut copied = asked.batch.iter().filter_map(Op::copied);
         if copied.any(|body| !self.stored.bodies.contains_key(&body)) {
             return End::NotDone;
         }
         self.make(asked, before);
         End::Durable
+    }
+
+    /// Whether a value is what its writer knows.
+    fn knows(&self, op: &Op) -> bool {
+        let Op::ReplaceMeta { name, over, .. } = op else { return true };
+        let current = self.stored.meta.get(name).map_or(&b""[..], |value| value);
+        let replacing = KnownValue::from_octets(current).replace(name, Bytes::new());
+        let is_known =
+            matches!(replacing, Op::ReplaceMeta { over: current, .. } if current == *over);
+        is_known || self.mutant == Some(Mutant::HoldsOverwritten)
     }
 
     /// The bodies of the entries that are changed, as they are now; `None` if another node drives one of them.
@@ -235,7 +251,9 @@ impl Database {
                     continue;
                 }
                 Op::PutMeta { name, .. } if OWN_VALUES.contains(&name.as_str()) => continue,
-                Op::PutMeta { name, .. } => values.push(name.clone()),
+                Op::PutMeta { name, .. } | Op::ReplaceMeta { name, .. } => {
+                    values.push(name.clone());
+                }
                 _ => {}
             }
             batch.push(op.clone());
@@ -290,8 +308,11 @@ impl Database {
         }
     }
 
-    /// A node begins to send an entry: it is there, and this node owns its shard.
-    pub(super) fn begins(&mut self, node: NodeEpoch, name: &str, id: EntryId) {
+    /// A node begins to send an entry: it is there, not held, and this node owns its shard.
+    pub(super) fn begins(&mut self, now: Instant, node: NodeEpoch, name: &str, id: EntryId) {
+        if self.holds.keeps(now, id) {
+            self.broken.push(format!("{name} sends entry {}, which an operator holds", id.0));
+        }
         let mut all = self.stored.entries.iter();
         let Some((_, (queue, _))) = all.find(|((_, other), _)| *other == id) else {
             let what = match self.deleted.contains(&id) {

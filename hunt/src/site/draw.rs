@@ -55,6 +55,15 @@ pub(super) struct Trouble {
     pub(super) lasts: Duration,
 }
 
+/// An operator holds what is queued, and releases it after a while.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hold {
+    pub(super) at: Duration,
+    /// Orders are given at these nodes; who has the entry carries it out.
+    pub(super) nodes: [usize; 2],
+    pub(super) lasts: Duration,
+}
+
 /// The world of a seed.
 #[derive(Clone, Debug)]
 pub struct SiteWorld {
@@ -69,6 +78,7 @@ pub struct SiteWorld {
     pub(super) late: u64,
     pub(super) messages: Vec<Message>,
     pub(super) troubles: Vec<Trouble>,
+    pub(super) holds: Vec<Hold>,
 }
 
 impl SiteWorld {
@@ -90,7 +100,10 @@ impl SiteWorld {
         let mut troubles: Vec<Trouble> =
             (0..troubles).map(|_| trouble(&mut rng, nodes, &bursts)).collect();
         troubles.sort_by_key(|trouble| trouble.at);
-        SiteWorld { seed, gains, latency, slow, late, messages, troubles }
+        let holds = if rng.below(2) == 0 { 1 + rng.below(4) } else { 0 };
+        let mut holds: Vec<Hold> = (0..holds).map(|_| hold(&mut rng, nodes, &bursts)).collect();
+        holds.sort_by_key(|hold| hold.at);
+        SiteWorld { seed, gains, latency, slow, late, messages, troubles, holds }
     }
 }
 
@@ -127,6 +140,13 @@ fn message(rng: &mut Rng, bursts: &[Duration]) -> Message {
         precedence,
         size: size as usize,
     }
+}
+
+/// Soon after messages were submitted, so that some wait.
+fn hold(rng: &mut Rng, nodes: usize, bursts: &[Duration]) -> Hold {
+    let at = near(rng, bursts) + Duration::from_millis(rng.below(1_500));
+    let nodes = [(); 2].map(|()| rng.below(nodes as u64) as usize);
+    Hold { at, nodes, lasts: Duration::from_millis(3_000 + rng.below(30_000)) }
 }
 
 fn trouble(rng: &mut Rng, nodes: usize, bursts: &[Duration]) -> Trouble {

@@ -183,6 +183,9 @@ impl Member {
                 let committed = ownership::Input::Committed(token, batch_end(end));
                 process.machine.handle(now.mono, committed);
                 self.pump(now, rng);
+                if end == End::Changed {
+                    self.give_values();
+                }
                 self.give(Input::Committed { token, result: result(end) });
             }
             Some(Job::Forget { token, .. }) => {
@@ -203,7 +206,7 @@ fn batch_end(end: End) -> BatchEnd {
         End::Durable => BatchEnd::Durable,
         End::Fenced => BatchEnd::Fenced,
         End::NoLease => BatchEnd::NoLease,
-        End::Conflict | End::NotDone | End::Superseded => BatchEnd::NotDone,
+        End::Conflict | End::Changed | End::NotDone | End::Superseded => BatchEnd::NotDone,
     }
 }
 
@@ -211,6 +214,7 @@ fn result(end: End) -> Result<(), CommitError> {
     match end {
         End::Durable => Ok(()),
         End::Conflict => Err(CommitError::Conflict),
+        End::Changed => Err(CommitError::Changed),
         End::Fenced => Err(CommitError::Fenced),
         End::NotDone | End::NoLease | End::Superseded => {
             Err(CommitError::NotDone(EdgeError("the database is away".to_owned())))

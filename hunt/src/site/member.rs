@@ -199,6 +199,14 @@ impl Member {
         self.follow.push_back(Follow::Node(input));
     }
 
+    /// What the nodes share, before the node makes its change of it again.
+    pub(super) fn give_values(&mut self) {
+        let read =
+            |name: &str| Ok::<_, String>(self.database.borrow().stored.meta.get(name).cloned());
+        let values = ownership::site_values(read).unwrap_or_default();
+        values.into_iter().for_each(|value| self.give(value));
+    }
+
     fn note(&mut self, what: String) {
         self.notes.push((self.real, what));
     }
@@ -263,6 +271,8 @@ impl Member {
             }
             Wants::Node(Input::Shard(ShardChange::Lost(_)))
                 if self.mutant == Some(Mutant::LostNotForgotten) => {}
+            Wants::Node(Input::RecoveredHolds(_)) if self.mutant == Some(Mutant::HoldsNotTaken) => {
+            }
             Wants::Node(input) => {
                 if let Input::Recovered { id, .. } = &input {
                     self.note(format!("reads entry {}", id.0));
@@ -509,9 +519,14 @@ impl Durable for Member {
                 if let (Kind::TransferStarted, Some(entry), Some(process)) =
                     (event.kind, event.entry, &self.process)
                 {
-                    self.database.borrow_mut().begins(process.node, &self.name, entry);
+                    let mut database = self.database.borrow_mut();
+                    database.begins(self.real, process.node, &self.name, entry);
                 }
                 return Err(Output::Event(event));
+            }
+            Output::Operated { request, result } => {
+                self.note(format!("operated {request}: {result:?}"));
+                self.database.borrow_mut().holds.answered(self.real, request, &result);
             }
             other => return Err(other),
         }

@@ -11,6 +11,7 @@
 mod check;
 mod database;
 mod draw;
+mod holds;
 mod lane;
 mod member;
 mod play;
@@ -33,6 +34,10 @@ pub enum Mutant {
     LostNotForgotten,
     /// What was deleted while a page was read comes back with it.
     PageBringsBack,
+    /// A node does not learn what others hold.
+    HoldsNotTaken,
+    /// A hold overwrites those that other nodes have ordered meanwhile.
+    HoldsOverwritten,
 }
 
 /// What was played.
@@ -56,6 +61,8 @@ pub struct Played {
     pub fenced: usize,
     /// How often a node had an entry again that it had put there, and another node had sent.
     pub ghosts: usize,
+    /// Holds that were acknowledged.
+    pub held: usize,
 }
 
 /// Plays the world of a seed.

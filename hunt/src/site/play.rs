@@ -2,13 +2,16 @@
 
 use super::Mutant;
 use super::database::Database;
-use super::draw::{CALM, Fault, SiteWorld, Trouble, USERS};
+use super::draw::{CALM, Fault, Hold, SiteWorld, Trouble, USERS};
+use super::holds::RELEASES;
 use super::member::Member;
 use super::store::SiteStore;
-use base::{Instant, Precedence};
+use base::{EntryId, Instant, Precedence};
 use engine::NextHop;
+use engine::journal::ItemId;
 use node::Input;
 use node::config::{NodeConfig, Target};
+use node::operator::{Act, MAX_HELD, Operator};
 use p1::flags::ReportRequest;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -48,6 +51,9 @@ pub(super) struct Play<'a> {
     was_bound: Vec<bool>,
     lines: Vec<(Instant, (usize, usize))>,
     draining: Vec<(usize, Instant)>,
+    /// What is released, and when.
+    releases: Vec<(Instant, Vec<EntryId>)>,
+    last_request: u64,
     rng: base::rng::Rng,
     pub(super) is_over: bool,
 }
@@ -127,6 +133,8 @@ impl<'a> Play<'a> {
             was_bound: vec![true; USERS],
             lines: Vec::new(),
             draining: Vec::new(),
+            releases: Vec::new(),
+            last_request: 0,
             rng: base::rng::Rng::new(world.seed ^ 0x7ac3),
             is_over: false,
         }
@@ -137,18 +145,23 @@ impl<'a> Play<'a> {
             (0..self.world.messages.len()).collect::<std::collections::VecDeque<_>>();
         let mut troubles: std::collections::VecDeque<Trouble> =
             self.world.troubles.iter().copied().collect();
+        let mut holds: std::collections::VecDeque<Hold> =
+            self.world.holds.iter().copied().collect();
         while self.network.now < Instant(0) + END && !self.is_over {
             let until = self.network.now + STEP;
             loop {
                 let message = messages.front().map(|index| self.world.messages[*index].at);
                 let trouble = troubles.front().map(|trouble| trouble.at);
-                let Some(at) = message.into_iter().chain(trouble).min() else { break };
+                let hold = holds.front().map(|hold| hold.at);
+                let Some(at) = message.into_iter().chain(trouble).chain(hold).min() else { break };
                 if Instant(0) + at > until {
                     break;
                 }
                 self.network.run_until((Instant(0) + at).max(self.network.now));
                 if message == Some(at) {
                     messages.pop_front().into_iter().for_each(|index| self.submit(index));
+                } else if hold == Some(at) {
+                    holds.pop_front().into_iter().for_each(|hold| self.hold(hold));
                 } else if let Some(trouble) = troubles.pop_front() {
                     self.trouble(trouble);
                 }
@@ -196,6 +209,7 @@ impl<'a> Play<'a> {
                 self.bind(user);
             }
         }
+        self.release();
         let now = self.network.now;
         let over: Vec<(usize, usize)> =
             self.lines.iter().filter(|(until, _)| *until <= now).map(|(_, ends)| *ends).collect();
@@ -216,6 +230,47 @@ impl<'a> Play<'a> {
                 self.draining.push((site, since));
             }
         }
+    }
+
+    /// An operator holds what is queued, at these nodes.
+    fn hold(&mut self, Hold { nodes, lasts, .. }: Hold) {
+        let database = self.database.borrow();
+        let all = database.stored.entries.keys().map(|(_, id)| *id);
+        let entries: Vec<EntryId> = all.filter(|id| ItemId::of_entry(*id).is_none()).collect();
+        drop(database);
+        if !entries.is_empty() {
+            self.note(format!("an operator holds {entries:?} at {nodes:?}"));
+            nodes.into_iter().for_each(|node| self.order(node, &entries, Act::Hold));
+            self.releases.push((self.network.now + lasts, entries));
+        }
+    }
+
+    /// What is due is released at all nodes, and in the end whatever is held.
+    fn release(&mut self) {
+        let now = self.network.now;
+        let due: Vec<(Instant, Vec<EntryId>)> =
+            self.releases.extract_if(.., |(at, _)| *at <= now).collect();
+        let mut entries: Vec<EntryId> = due.into_iter().flat_map(|(_, entries)| entries).collect();
+        if now > Instant(0) + CALM {
+            let database = self.database.borrow();
+            let held = database.stored.meta.get(node::operator::HELD);
+            let held = held.into_iter().flat_map(|value| value.chunks_exact(8));
+            let ids = held.filter_map(|id| id.try_into().ok());
+            entries.extend(ids.map(|id| EntryId(u64::from_be_bytes(id))));
+        }
+        entries.truncate(MAX_HELD);
+        if !entries.is_empty() {
+            self.database.borrow_mut().holds.releases(&entries);
+            (0..self.world.gains.len()).for_each(|node| self.order(node, &entries, Act::Release));
+        }
+    }
+
+    fn order(&mut self, node: usize, entries: &[EntryId], act: Act) {
+        self.last_request += 2;
+        let request = self.last_request + if act == Act::Release { RELEASES } else { 0 };
+        let by = Operator::default();
+        let entries = entries.to_vec();
+        self.network.feed(NODES[node], Input::Operate { request, entries, act, by });
     }
 
     fn answers_of(&mut self, user: usize) {

@@ -1,0 +1,53 @@
+//! What an operator holds and releases at any node, and that it does not leave meanwhile.
+
+use super::database::LEASE;
+use base::{EntryId, Instant};
+use node::operator::{ActError, ActOutcome};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A node that had the entry before may begin to send it until its lease ends, and the new owner until it has read
+/// what is held.
+const GRACE: Duration = LEASE;
+/// The requests of holds have even numbers, those of releases odd ones.
+pub(super) const RELEASES: u64 = 1;
+
+/// The holds that were acknowledged.
+#[derive(Debug, Default)]
+pub(super) struct Holds {
+    /// Since when each entry is held.
+    held: BTreeMap<EntryId, Instant>,
+    /// How often a hold was acknowledged.
+    pub(super) count: usize,
+}
+
+impl Holds {
+    /// An operator orders a release: from now on they may leave.
+    pub(super) fn releases(&mut self, entries: &[EntryId]) {
+        entries.iter().for_each(|id| _ = self.held.remove(id));
+    }
+
+    /// A node answers.
+    pub(super) fn answered(
+        &mut self,
+        now: Instant,
+        request: u64,
+        result: &Result<Vec<(EntryId, ActOutcome)>, ActError>,
+    ) {
+        let Ok(outcomes) = result else { return };
+        if request % 2 == RELEASES {
+            return;
+        }
+        for (id, outcome) in outcomes {
+            if *outcome == ActOutcome::Done {
+                self.count += 1;
+                self.held.entry(*id).or_insert(now);
+            }
+        }
+    }
+
+    /// Whether this entry may not leave now.
+    pub(super) fn keeps(&self, now: Instant, id: EntryId) -> bool {
+        self.held.get(&id).is_some_and(|since| now > *since + GRACE)
+    }
+}
