@@ -1,6 +1,6 @@
 //! An arrival that is complete: its keys, its commit, and the answer to its sender.
 //!
-//! What grows with the recipients of a message is done a step at a time ([`crate::context::steps`]).
+//! What grows with the recipients of a message is done a step at a time ([`node_api::steps`]).
 
 use crate::api::Output;
 use crate::api::event::{Kind, LogLevel};
@@ -9,7 +9,6 @@ use crate::arrivals::accepted::{AcceptedArrival, SLICE};
 use crate::arrivals::arrival::{ArrivalHead, OpenArrival};
 use crate::commits::pending::{AfterCommit, PendingAnswer, PendingRetry, SyncFor};
 use crate::context::Context;
-use crate::context::steps::WorkStep;
 use crate::log::draft::Copies;
 use crate::log::parties;
 use base::{AssociationId, Now};
@@ -17,6 +16,7 @@ use bytes::Bytes;
 use engine::NewEntry;
 use engine::journal::{BodySource, Digest, Op, SpoolId};
 use guard::memory::MemoryCharge;
+use node_api::steps::WorkStep;
 use osi::api::{AbortReason, Request};
 
 impl Arrivals {

@@ -4,10 +4,8 @@ pub(crate) mod associations;
 pub(crate) mod clock;
 pub(crate) mod committing;
 pub(crate) mod level;
-pub(crate) mod lifecycle;
 pub(crate) mod looks;
 pub(crate) mod sending;
-pub(crate) mod steps;
 
 use crate::api::Output;
 use crate::api::event::{Kind, LogLevel};
@@ -18,8 +16,6 @@ use crate::commits::Commits;
 use crate::commits::pending::PendingAnswer;
 use crate::config::NodeConfig;
 use crate::config::configured::Configured;
-use crate::context::lifecycle::Lifecycle;
-use crate::context::steps::WorkSteps;
 use crate::ids::Token;
 use crate::log::draft::EventDraft;
 use crate::log::outputs::Outputs;
@@ -29,7 +25,9 @@ use base::rng::Rng;
 use engine::Engine;
 use engine::space::DiskRoom;
 use node_api::issued::Issued;
+use node_api::lifecycle::Lifecycle;
 use node_api::shared_orders::{ClosedChannels, FloorOrders};
+use node_api::steps::WorkSteps;
 use osi::api as stack;
 
 /// What the machines share. Each field has one owner type, and changes only by its methods.

@@ -2,7 +2,6 @@
 
 use crate::api::event::{Kind, LogLevel};
 use crate::commits::pending::{AfterCommit, PendingAnswer};
-use crate::context::steps::WorkStep;
 use crate::error::{self, CommitError, EdgeError, LoadError, ReadError};
 use crate::ids::Token;
 use crate::log::draft::Copies;
@@ -10,6 +9,7 @@ use crate::node::Node;
 use base::{AssociationId, EntryId, Now};
 use bytes::Bytes;
 use engine::Record;
+use node_api::steps::WorkStep;
 
 /// Octets of a record beyond which to decode it is a step of its own.
 const LARGE_RECORD: usize = 128 << 10;
@@ -17,7 +17,7 @@ const LARGE_RECORD: usize = 128 << 10;
 impl Node {
     /// Does a step; what needs several takes turns with the others.
     pub(crate) fn step_on(&mut self, now: Now) {
-        match self.cx.steps.next() {
+        match self.cx.steps.take_next() {
             Some(WorkStep::Prepare(spool)) => self.arrivals.prepare(&mut self.cx, now, spool),
             Some(WorkStep::Commit(spool)) => self.arrivals.commit_later(&mut self.cx, spool),
             Some(WorkStep::Send(id, entry, record)) => self.send_decoded(now, id, entry, *record),

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 /// A step that is not done yet.
 #[derive(Debug)]
-pub(crate) enum WorkStep {
+pub enum WorkStep {
     /// Finds keys and routes of the next recipients of this arrival.
     Prepare(SpoolId),
     /// Encodes and commits this arrival, which was accepted.
@@ -23,27 +23,30 @@ pub(crate) enum WorkStep {
 
 /// Steps in the order in which they are done, and since when each waits.
 #[derive(Debug, Default)]
-pub(crate) struct WorkSteps {
+pub struct WorkSteps {
     waiting: VecDeque<(Instant, WorkStep)>,
 }
 
 impl WorkSteps {
     /// A step is done after those that wait already.
-    pub(crate) fn push(&mut self, now: Instant, step: WorkStep) {
+    pub fn push(&mut self, now: Instant, step: WorkStep) {
         self.waiting.push_back((now, step));
     }
 
     /// The next step to do.
-    pub(crate) fn next(&mut self) -> Option<WorkStep> {
+    pub fn take_next(&mut self) -> Option<WorkStep> {
         self.waiting.pop_front().map(|(_, step)| step)
     }
 
     /// When the next step is due: at once, but after all other work.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
         self.waiting.front().map(|(since, _)| *since)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether no step waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 }
