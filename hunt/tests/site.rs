@@ -46,6 +46,15 @@ fn nothing_is_lost_doubled_or_sent_by_two_nodes() {
     assert!(one.is_some() || repeated > 0 && fenced > 0 && doubted > 0 && held > 0);
 }
 
+/// A late call that took a shard a second time; pages with what was deleted at the second attempt.
+#[test]
+fn worlds_that_were_broken_once_hold() {
+    for seed in [30, 132, 574] {
+        let played = play(&SiteWorld::from_seed(seed), None, false);
+        assert_eq!(played.broken, [] as [&str; 0], "seed {seed}");
+    }
+}
+
 fn found(mutant: Mutant) -> Option<u64> {
     let most = number("SEEDS").unwrap_or(400).clamp(400, 2_000);
     (0..most).find(|seed| {

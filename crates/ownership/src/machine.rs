@@ -496,10 +496,7 @@ impl Ownership {
             match change {
                 EntryChange::Put(shard, id) => self.put(shard, id, begun, end),
                 EntryChange::Delete(id) if end == BatchEnd::Durable => {
-                    let shard = self.entries.remove(&id);
-                    if let Some(owned) = shard.and_then(|shard| self.shards.get_mut(&shard)) {
-                        owned.reading.delete(id);
-                    }
+                    self.deleted(id);
                 }
                 // The node knows whether it removes it later. Else it takes it up again.
                 EntryChange::Delete(id) => self.read_again(id),
@@ -509,6 +506,17 @@ impl Ownership {
             BatchEnd::Durable | BatchEnd::NotDone => {}
             BatchEnd::NoLease => self.member(now, membership::Input::Refused),
             BatchEnd::Fenced => self.member(now, membership::Input::Changed),
+        }
+    }
+
+    /// An entry is deleted durably. Where an earlier attempt failed, the node may have forgotten its shard: a page that is
+    /// being read may have it.
+    fn deleted(&mut self, id: EntryId) {
+        match self.entries.remove(&id) {
+            Some(shard) => {
+                self.shards.get_mut(&shard).into_iter().for_each(|owned| owned.reading.delete(id));
+            }
+            None => self.shards.values_mut().for_each(|owned| owned.reading.delete(id)),
         }
     }
 

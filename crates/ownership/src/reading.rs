@@ -85,7 +85,11 @@ impl Reading {
     pub fn page(&mut self, page: ShardPage, coming: &BTreeSet<EntryId>) -> (Vec<Entry>, bool) {
         self.is_read = false;
         let mut entries = page.entries;
+        let deleted: BTreeSet<EntryId> = std::mem::take(&mut self.deleted).into_iter().collect();
         entries.retain(|entry| {
+            if deleted.contains(&entry.id) {
+                return false;
+            }
             let is_new = !self.known.contains(&entry.id);
             match is_new && coming.contains(&entry.id) {
                 true => {
@@ -95,8 +99,8 @@ impl Reading {
                 false => self.known.insert(entry.id),
             }
         });
-        for id in std::mem::take(&mut self.deleted) {
-            self.known.remove(&id);
+        for id in &deleted {
+            self.known.remove(id);
         }
         self.place = match std::mem::take(&mut self.from_start) {
             true => Place::default(),
@@ -173,6 +177,18 @@ mod tests {
         reading.delete(EntryId(1));
         assert_eq!(ids(&mut reading, &[1]), [] as [u64; 0]);
         assert!(reading.known.is_empty());
+    }
+
+    /// The first attempt failed, so that the entry was to be read again; then the page of before the second one comes.
+    #[test]
+    fn what_is_deleted_at_the_second_attempt_does_not_come_back() {
+        let mut reading = Reading::default();
+        reading.put(EntryId(1));
+        assert!(reading.forget(EntryId(1)));
+        assert!(reading.changed().is_some());
+        reading.delete(EntryId(1));
+        assert_eq!(ids(&mut reading, &[1, 2]), [2]);
+        assert!(reading.changed().is_some());
     }
 
     /// The answer to the commit is late: a page has the entry before.

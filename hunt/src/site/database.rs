@@ -8,7 +8,7 @@ use bytes::Bytes;
 use engine::journal::{Batch, Entry, KnownValue, Op, QueueId, SpoolId};
 use engine::{NextHop, Record};
 use membership::rows::{Changes, Place, ShardPage};
-use membership::{Answer, Call, Fence, NodeEpoch, model};
+use membership::{Acquired, Answer, Call, NodeEpoch, model};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -21,9 +21,6 @@ const PAGE: usize = 4;
 /// Named values of which each node has its own: nobody reads them here.
 const OWN_VALUES: [&str; 2] = [node::SENDING, node::wall::CLOCK];
 
-/// What the shards of a node are to it when it commits: their fences, and the last batch before.
-pub(super) type Standing = BTreeMap<QueueId, (Fence, u64)>;
-
 /// A commit that a node asks for.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
@@ -31,7 +28,6 @@ pub(super) struct Asked {
     pub(super) connection: u64,
     pub(super) group: u64,
     pub(super) node: NodeEpoch,
-    pub(super) standing: Standing,
     /// The number of the batch.
     pub(super) number: u64,
     pub(super) batch: Batch,
@@ -70,6 +66,8 @@ struct Run {
 pub(super) struct Database {
     pub(super) stored: ModelState,
     pub(super) members: model::Database,
+    /// Batches of the owner of a shard up to this number are of an earlier ownership.
+    starts: BTreeMap<QueueId, u64>,
     /// The number of the commit that wrote each entry last.
     places: BTreeMap<EntryId, u64>,
     runs: BTreeMap<u64, Run>,
@@ -105,18 +103,19 @@ impl Database {
         self.runs.retain(|_, run| run.name != name);
         self.last_run += 1;
         self.runs.insert(self.last_run, Run { name: name.to_owned(), ..Run::default() });
-        let joined = self.call(now, self.last_run, None, &Call::Join);
+        let joined = self.call(now, self.last_run, None, &Call::Join, 0);
         let Answer::Joined(epoch) = joined else { unreachable!("everybody may join") };
         (self.last_run, epoch)
     }
 
-    /// A call of the site by a run that is this node.
+    /// A call of the site by a run that is this node. `last` is the number of its last batch.
     pub(super) fn call(
         &mut self,
         now: Instant,
         run: u64,
         own: Option<NodeEpoch>,
         call: &Call,
+        last: u64,
     ) -> Answer {
         let Some(name) = self.runs.get(&run).map(|run| run.name.clone()) else {
             return Answer::Failed;
@@ -130,6 +129,10 @@ impl Database {
                 shards.retain(|row| !row.shard.is_of_mailbox() || !row.name.is_empty());
             }
             (_, Call::Renew { .. }) => {}
+            (Answer::Acquired(Acquired::Ours(_)), Call::Acquire { shard, .. }) => {
+                self.starts.insert(*shard, last);
+                self.others(run).for_each(|run| run.changes.members = true);
+            }
             _ => self.others(run).for_each(|run| run.changes.members = true),
         }
         answer
@@ -186,6 +189,10 @@ impl Database {
         End::Durable
     }
 
+    fn owns(&self, node: NodeEpoch, shard: QueueId) -> bool {
+        self.members.owner(shard).is_some_and(|(owner, _)| owner == node)
+    }
+
     /// Whether a value is what its writer knows.
     fn knows(&self, op: &Op) -> bool {
         let Op::ReplaceMeta { name, over, .. } = op else { return true };
@@ -215,10 +222,9 @@ impl Database {
                 }
                 continue;
             };
-            let standing = asked.standing.get(queue).filter(|(_, from)| *from < asked.number);
-            let lacks = checks
-                && !standing
-                    .is_some_and(|(fence, _)| self.members.may_change(asked.node, *queue, *fence));
+            let is_owner = self.owns(asked.node, *queue);
+            let is_new = self.starts.get(queue).is_some_and(|start| *start < asked.number);
+            let lacks = checks && !(is_owner && is_new);
             if lacks {
                 return None;
             }
@@ -263,7 +269,7 @@ impl Database {
         if let Some(run) = self.runs.get_mut(&asked.run) {
             run.last = asked.group;
         }
-        shards.retain(|shard| !asked.standing.contains_key(shard));
+        shards.retain(|shard| !self.owns(asked.node, *shard));
         for run in self.others(asked.run) {
             run.changes.shards.extend(shards.iter().copied());
             run.changes.values.extend(values.iter().cloned());

@@ -101,8 +101,8 @@ impl Member {
             Job::After(..) => return,
         };
         let spools = spools_of(process, &batch);
-        let (run, node, standing) = (process.run, process.node, process.standing.clone());
-        let asked = Asked { run, connection, group, node, standing, number, batch, spools };
+        let (run, node) = (process.run, process.node);
+        let asked = Asked { run, connection, group, node, number, batch, spools };
         let outcome = self.outcome(rng);
         if outcome.reaches {
             let event = Event::Commit { asked: Box::new(asked), answers: outcome.answers };

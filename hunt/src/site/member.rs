@@ -2,13 +2,13 @@
 //! calls of its machine, and reads; each may be late, and its answer lost.
 
 use super::Mutant;
-use super::database::{Asked, Database, End, LEASE, Standing};
+use super::database::{Asked, Database, End, LEASE};
 use super::lane::{Job, Lane};
 use base::rng::Rng;
 use base::{EntryId, Instant, Now, Precedence};
 use engine::journal::{Digest, QueueId, SpoolId};
 use membership::rows::{Changes, Place, ShardPage};
-use membership::{Acquired, Answer, Call, Fence, NodeEpoch, Settings};
+use membership::{Answer, Call, Fence, NodeEpoch, Settings};
 use node::event::Kind;
 use node::shards::ShardChange;
 use node::{EdgeError, Input, Output, Principal, ReadError, Token};
@@ -56,7 +56,6 @@ pub(super) enum Event {
     /// In the process.
     Called {
         call: Call,
-        last: u64,
         answer: Answer,
     },
     Page {
@@ -99,7 +98,6 @@ pub(super) struct Process {
     pub(super) machine: Ownership,
     pub(super) run: u64,
     pub(super) node: NodeEpoch,
-    pub(super) standing: Standing,
     pub(super) lane: Lane,
     pub(super) spools: BTreeMap<SpoolId, Vec<u8>>,
     /// Entries that it has deleted.
@@ -235,10 +233,7 @@ impl Member {
         match output {
             Wants::Call(call) => {
                 let (own, last) = (Some(process.node), process.lane.last);
-                if let Call::Release { shard, .. } = &call {
-                    process.standing.remove(shard);
-                }
-                let lost = Event::Called { call: call.clone(), last, answer: Answer::Failed };
+                let lost = Event::Called { call: call.clone(), answer: Answer::Failed };
                 self.ask(rng, |answers| Event::Call { call, own, last, answers }, lost);
             }
             Wants::Read { shard, fence, after, .. } => {
@@ -293,8 +288,8 @@ impl Member {
         let mut database = database.borrow_mut();
         let (answers, answer) = match event {
             Event::Call { call, own, last, answers } => {
-                let answer = database.call(real, run, own, &call);
-                (answers, Event::Called { call, last, answer })
+                let answer = database.call(real, run, own, &call, last);
+                (answers, Event::Called { call, answer })
             }
             Event::List { shard, fence, after, answers } => {
                 (answers, Event::Page { shard, fence, page: Some(database.page(shard, after)) })
@@ -320,17 +315,10 @@ impl Member {
     fn in_process(&mut self, now: Now, event: Event, rng: &mut Rng) {
         let Some(process) = &mut self.process else { return };
         match event {
-            Event::Called { call, last, answer } => {
+            Event::Called { call, answer } => {
                 let is_of_lease = call.is_of_lease();
-                match (&answer, call) {
-                    (Answer::Joined(node), _) => {
-                        process.node = *node;
-                        process.standing.clear();
-                    }
-                    (Answer::Acquired(Acquired::Ours(fence)), Call::Acquire { shard, .. }) => {
-                        process.standing.insert(shard, (*fence, last));
-                    }
-                    _ => {}
+                if let Answer::Joined(node) = &answer {
+                    process.node = *node;
                 }
                 let input = match is_of_lease {
                     true => ownership::Input::OfLease(answer),
@@ -557,7 +545,6 @@ impl Durable for Member {
             machine,
             run,
             node,
-            standing: Standing::new(),
             lane: Lane::default(),
             spools: BTreeMap::new(),
             deleted: BTreeSet::new(),
@@ -582,7 +569,7 @@ impl Durable for Member {
         if let Some(process) = &self.process {
             let (run, node) = (process.run, process.node);
             let bury = Call::Bury(vec![node]);
-            self.database.borrow_mut().call(self.real, run, Some(node), &bury);
+            self.database.borrow_mut().call(self.real, run, Some(node), &bury, 0);
         }
     }
 
