@@ -99,10 +99,14 @@ impl SiteWorld {
         let troubles = 3 + rng.below(8);
         let mut troubles: Vec<Trouble> =
             (0..troubles).map(|_| trouble(&mut rng, nodes, &bursts)).collect();
-        troubles.sort_by_key(|trouble| trouble.at);
         let holds = if rng.below(2) == 0 { 1 + rng.below(4) } else { 0 };
         let mut holds: Vec<Hold> = (0..holds).map(|_| hold(&mut rng, nodes, &bursts)).collect();
         holds.sort_by_key(|hold| hold.at);
+        // Without this hardly anything waits when an operator comes.
+        for hold in holds.iter().filter(|_| rng.below(2) == 0) {
+            troubles.extend(all_lines(hold.at, nodes));
+        }
+        troubles.sort_by_key(|trouble| trouble.at);
         SiteWorld { seed, gains, latency, slow, late, messages, troubles, holds }
     }
 }
@@ -147,6 +151,15 @@ fn hold(rng: &mut Rng, nodes: usize, bursts: &[Duration]) -> Hold {
     let at = near(rng, bursts) + Duration::from_millis(rng.below(1_500));
     let nodes = [(); 2].map(|()| rng.below(nodes as u64) as usize);
     Hold { at, nodes, lasts: Duration::from_millis(3_000 + rng.below(30_000)) }
+}
+
+/// No node reaches a foreign MTA around this moment.
+fn all_lines(at: Duration, nodes: usize) -> impl Iterator<Item = Trouble> {
+    let at = at.saturating_sub(Duration::from_secs(4));
+    let lasts = Duration::from_secs(8);
+    (0..nodes).flat_map(move |node| {
+        [1, 2].map(|foreign| Trouble { at, node, fault: Fault::Line(foreign), lasts })
+    })
 }
 
 fn trouble(rng: &mut Rng, nodes: usize, bursts: &[Duration]) -> Trouble {
