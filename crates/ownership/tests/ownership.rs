@@ -279,6 +279,22 @@ fn what_a_batch_did_not_remove_is_read_again() {
     assert_eq!(played.give(page_of(WEST, fence, &[1, 2])), entries);
 }
 
+/// The first attempt failed, and the page was read before the second one was durable.
+#[test]
+fn what_the_second_attempt_removed_does_not_come_back_with_a_page() {
+    let mut played = Played::new();
+    played.wanted();
+    let fence = Fence(10_000);
+    let delete = vec![EntryChange::Delete(EntryId(1))];
+    played.give(page_of(WEST, fence, &[1, 2]));
+    played.give(Input::Committing(Token(7), delete.clone()));
+    let wanted = played.give(Input::Committed(Token(7), BatchEnd::NotDone));
+    assert_eq!(wanted, [Wanted::Read(WEST, fence)]);
+    played.give(Input::Committing(Token(8), delete));
+    assert_eq!(played.give(Input::Committed(Token(8), BatchEnd::Durable)), []);
+    assert_eq!(played.give(page_of(WEST, fence, &[1, 2])), []);
+}
+
 /// One question for all shards: a node has thousands of mailboxes, and most have nothing new.
 #[test]
 fn a_look_without_a_notice_reads_the_shards_with_news_alone() {

@@ -33,7 +33,6 @@ pub(super) fn check(play: &mut Play<'_>, story: bool) -> Played {
         }
     }
     played.held = play.database.borrow().holds.count;
-    played.ghosts = play.database.borrow().ghosts;
     if story {
         played.story = show(play);
     }

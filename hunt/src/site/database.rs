@@ -74,10 +74,6 @@ pub(super) struct Database {
     last_run: u64,
     commits: u64,
     deleted: BTreeSet<EntryId>,
-    /// Which run put each entry there first.
-    made_by: BTreeMap<EntryId, u64>,
-    /// How often a node had an entry again that it had put there itself, and another node had sent.
-    pub(super) ghosts: usize,
     pub(super) holds: Holds,
     mutant: Option<Mutant>,
     /// What must not happen, and happened.
@@ -245,7 +241,6 @@ impl Database {
                         self.broken.push(format!("entry {} is back after its deletion", id.0));
                     }
                     self.places.insert(*id, self.commits);
-                    self.made_by.entry(*id).or_insert(asked.run);
                     self.members.know(*queue);
                     shards.push(*queue);
                 }
@@ -306,10 +301,8 @@ impl Database {
     }
 
     /// A node that owns a shard reads the record of an entry that is deleted.
-    pub(super) fn misses(&mut self, run: u64, name: &str, id: EntryId) {
-        if self.made_by.get(&id) == Some(&run) {
-            self.ghosts += 1;
-        } else if self.deleted.contains(&id) {
+    pub(super) fn misses(&mut self, name: &str, id: EntryId) {
+        if self.deleted.contains(&id) {
             self.broken.push(format!("{name} has entry {} again, which is deleted", id.0));
         }
     }

@@ -471,8 +471,7 @@ impl Durable for Member {
                 let mut database = self.database.borrow_mut();
                 let found = database.stored.entries.get(&key).map(|(_, record)| record.clone());
                 if found.is_none() && self.real >= self.cut_until {
-                    let run = self.process.as_ref().map_or(0, |process| process.run);
-                    database.misses(run, &self.name, id);
+                    database.misses(&self.name, id);
                     self.notes.push((self.real, format!("misses entry {}", id.0)));
                 }
                 drop(database);

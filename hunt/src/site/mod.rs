@@ -59,8 +59,6 @@ pub struct Played {
     pub doubted: usize,
     /// Commits that were fenced.
     pub fenced: usize,
-    /// How often a node had an entry again that it had put there, and another node had sent.
-    pub ghosts: usize,
     /// Holds that were acknowledged.
     pub held: usize,
 }
