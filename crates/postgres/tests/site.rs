@@ -447,10 +447,18 @@ fn of_many_shards_those_with_news_are_found() {
         one.news(places).unwrap().into_iter().map(|shard| shard.0).collect::<BTreeSet<u64>>()
     };
     assert_eq!(news(&places), [1, 2].into());
-    for (shard, place) in &mut places {
-        *place = one.shard_entries(*shard, *place, 99).unwrap().next;
-    }
-    assert_eq!(news(&places), [].into());
+    // A transaction of another test on the same server, as long as it lasts, has what is read seen as new again.
+    let is_read = |places: &mut Vec<(QueueId, Place)>| {
+        for (shard, place) in places.iter_mut() {
+            *place = one.shard_entries(*shard, Place::default(), 99).unwrap().next;
+        }
+        let found = news(places);
+        if !found.is_empty() {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        found.is_empty()
+    };
+    assert!((0..20).any(|_| is_read(&mut places)));
     assert!(commit(&two, vec![entry(3, 2), entry(4, 1_999)]).is_durable());
     assert_eq!(news(&places), [2, 1_999].into());
     let rows = one.shards_of(&[QUEUE, QueueId(2)]).unwrap();

@@ -30,7 +30,7 @@ impl Node {
             self.outbound.note_touched(&mut self.cx, touched);
             self.dispatch(now);
             self.outbound.pause_and_continue(&mut self.cx, now);
-            if self.settle_leaving() {
+            if self.settle_leaving(now) {
                 continue;
             }
             if self.cx.associations.touched_count() == 0

@@ -131,10 +131,18 @@ impl Node {
     }
 
     /// Gives away what is to leave, has no transfer in progress and nothing to remove. Gives whether anything was.
-    pub(crate) fn settle_leaving(&mut self) -> bool {
+    pub(crate) fn settle_leaving(&mut self, now: Now) -> bool {
         self.cx.commits.removals.forget_ended();
         if self.operations.leaving.is_empty() {
             return false;
+        }
+        // A transfer that the handover interrupted is kept to be resumed once its association has ended: not here.
+        let peers = self.operations.leaving.iter().filter_map(|hop| match hop {
+            NextHop::Peer(peer) => Some(*peer),
+            NextHop::Mailbox(_) => None,
+        });
+        for peer in peers.collect::<Vec<_>>() {
+            self.forget_lost_transfers(now, peer);
         }
         let busy = |node: &Node, hop: &NextHop| {
             let sending = |id: &AssociationId| {

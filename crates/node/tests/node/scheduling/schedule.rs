@@ -1,8 +1,12 @@
 //! Whole MTAs with scheduled channels, and how soon an idle channel sends, in virtual time.
 
+use base::PeerId;
 use base::Precedence::*;
+use engine::NextHop;
+use node::Input;
 use node::config::{Connection, NodeConfig};
 use node::event::{Kind, LogEvent};
+use node::shards::ShardChange;
 use osi::api::Dialogue;
 use std::time::Duration;
 use testkit::{ACT, Events, NAPLES, NOTHING, Pair, Setup, five_channels};
@@ -222,4 +226,26 @@ fn an_association_that_ends_with_its_window_carries_no_other_message() {
     let open =
         status.peers[0].channels[FLASH].associations.iter().filter(|a| a.role == "initiator");
     assert_eq!(open.count(), 0);
+}
+
+/// One of several nodes of a site: nobody resumes the transfer here, so nothing keeps the peer from its next owner.
+#[test]
+fn a_peer_is_given_away_with_a_transfer_that_the_handover_interrupts() {
+    let mut pair = joined(|_| ());
+    pair.latency = Duration::from_millis(200);
+    pair.feed(NAPLES, Input::Shard(ShardChange::Several));
+    let hop = NextHop::Peer(PeerId::of_name("act"));
+    pair.feed(NAPLES, Input::Shard(ShardChange::Gained(hop.clone())));
+    pair.submit(Routine, LONG);
+    pair.submit(Flash, 100);
+    run_to(&mut pair, 20);
+    assert!(!starts(&pair).is_empty());
+    assert_ne!(pair.queued(NAPLES), 0);
+    pair.feed(NAPLES, Input::Shard(ShardChange::Leave(hop)));
+    run_to(&mut pair, 50);
+    let status = pair.sites[NAPLES].node.status(pair.clock());
+    let levels = status.peers[0].channels.iter().flat_map(|channel| &channel.levels);
+    let here: u64 = levels.map(|level| level.queued + level.in_transfer).sum();
+    assert_eq!((here, pair.queued(NAPLES)), (0, 1), "another node has it");
+    assert_eq!(pair.count(NAPLES, Kind::TransferConfirmed), 1, "the Flash");
 }
