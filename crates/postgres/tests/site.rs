@@ -454,7 +454,7 @@ fn of_many_shards_those_with_news_are_found() {
         }
         let found = news(places);
         if !found.is_empty() {
-            std::thread::sleep(Duration::from_millis(100));
+            site.sql("select pg_sleep(0.1)");
         }
         found.is_empty()
     };
