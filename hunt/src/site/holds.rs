@@ -17,14 +17,20 @@ pub(super) const RELEASES: u64 = 1;
 pub(super) struct Holds {
     /// Since when each entry is held.
     held: BTreeMap<EntryId, Instant>,
+    /// The request of the last release of each entry. A hold that was ordered before, and is answered after it, holds
+    /// nothing.
+    released: BTreeMap<EntryId, u64>,
     /// How often a hold was acknowledged.
     pub(super) count: usize,
 }
 
 impl Holds {
     /// An operator orders a release: from now on they may leave.
-    pub(super) fn releases(&mut self, entries: &[EntryId]) {
-        entries.iter().for_each(|id| _ = self.held.remove(id));
+    pub(super) fn releases(&mut self, request: u64, entries: &[EntryId]) {
+        for id in entries {
+            self.held.remove(id);
+            self.released.insert(*id, request);
+        }
     }
 
     /// A node answers.
@@ -39,7 +45,8 @@ impl Holds {
             return;
         }
         for (id, outcome) in outcomes {
-            if *outcome == ActOutcome::Done {
+            let is_over = self.released.get(id).is_some_and(|release| request < *release);
+            if *outcome == ActOutcome::Done && !is_over {
                 self.count += 1;
                 self.held.entry(*id).or_insert(now);
             }

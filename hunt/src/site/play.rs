@@ -260,7 +260,7 @@ impl<'a> Play<'a> {
         }
         entries.truncate(MAX_HELD);
         if !entries.is_empty() {
-            self.database.borrow_mut().holds.releases(&entries);
+            self.database.borrow_mut().holds.releases(self.last_request + 1, &entries);
             (0..self.world.gains.len()).for_each(|node| self.order(node, &entries, Act::Release));
         }
     }
