@@ -111,10 +111,17 @@ position="select greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) -
     where not exists (select from pg_stat_wal_receiver)
     and pg_last_wal_replay_lsn() >= coalesce(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())"
 
+# The same where the log ends within a record, as it does when its primary is killed: the rest never comes, and it is
+# applied up to there. $1 is how far it was applied a while ago.
+torn_position() {
+    printf '%s' "select greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) - '0/0'::pg_lsn
+        where not exists (select from pg_stat_wal_receiver) and pg_last_wal_replay_lsn() = '$1'"
+}
+
 # 3. The one that has most.
 winner= most=-1
 for name in $here; do
-    tries=0 at=
+    tries=0 at= applied=
     while [ -z "$at" ]; do
         # A server that a script before this one has promoted is the one.
         if [ "$(ask "$(url_of "$name")" 'select pg_is_in_recovery()')" = f ]; then
@@ -124,6 +131,12 @@ for name in $here; do
         fi
         [ -n "$at" ] && break
         tries=$((tries + 1))
+        # Every 5 s: whether it has applied nothing more for that long.
+        if [ $((tries % 50)) -eq 0 ]; then
+            [ -z "$applied" ] || at=$(ask "$(url_of "$name")" "$(torn_position "$applied")")
+            [ -n "$at" ] && break
+            applied=$(ask "$(url_of "$name")" 'select pg_last_wal_replay_lsn()')
+        fi
         [ $tries -lt $((limit * 10)) ] || fail 1 "$name still receives or applies the log"
         sleep 0.1
     done
