@@ -39,6 +39,11 @@ const KEPT: &[(&str, &str)] = &[
         "after a restart one of two copies that may not be cancelled is rerouted: what it became was cancelled alone, and \
          the other one was delivered",
     ),
+    (
+        "two-copies-after-a-death",
+        "a recipient is due two copies, directly and by a redirection; both come, no delete of them is durable before the \
+         process dies, and both come again: a checker that counted pairs took it for a message delivered twice",
+    ),
 ];
 
 /// Worlds that break still, and how: who mends one moves its file.
