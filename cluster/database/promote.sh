@@ -1,7 +1,8 @@
 #!/bin/sh
 # promote.sh: makes a standby the primary after the loss of the primary, and the others follow it.
 #
-#   promote.sh --old NAME [--old-url CONNINFO] [--old-data DIRECTORY] [--alone] NAME=CONNINFO...
+#   promote.sh --old NAME (--old-url CONNINFO | --old-gone) [--old-data DIRECTORY] [--alone] [--single]
+#       NAME=CONNINFO...
 #
 # For a primary with `synchronous_standby_names = 'ANY 1 (...)'`, where each server is in that list
 # under its `application_name`, here NAME. The servers that are given are all the others. CONNINFO is
@@ -14,8 +15,9 @@
 #
 # What it does, and why:
 #
-# 1. It refuses where the old primary still answers as a primary. Stop it first (`pg_ctl stop -m
-#    immediate`), or take it from the network.
+# 1. It refuses where the old primary still answers, as a primary or with an error of its own (a password, a
+#    certificate): such a server runs. Stop it first (`pg_ctl stop -m immediate`), or take it from the network.
+#    `--old-gone` asks nothing: you know that it does not run.
 # 2. It detaches all standbys from the old primary. From then on no commit there is acknowledged, even
 #    where it still runs behind a cut network: `ANY 1` waits for a standby that it no longer has. This
 #    is the fence. (A client must not set `synchronous_commit` below `on`, and has to take the warning
@@ -24,7 +26,9 @@
 #    only, so the one that has most is promoted, never another. Where one does not answer, it may be
 #    that one: the script refuses. `--alone` promotes all the same, and may lose what was acknowledged.
 # 4. The new primary waits for one of the other servers from its first commit on: its
-#    `synchronous_standby_names` are set before the promotion.
+#    `synchronous_standby_names` are set before the promotion. Where no other server is left, nothing is
+#    acknowledged until the old one is back as a standby; with `--single` it waits for nobody, and what is
+#    acknowledged then is on that one server.
 # 5. The others follow the new primary: with the CONNINFO of the new primary, so the role that it names
 #    needs a line `host replication ROLE ADDRESS METHOD` in the pg_hba.conf of each server, and its
 #    password in the .pgpass of each standby. The script waits until the new primary shows each of them
@@ -39,12 +43,12 @@
 #
 # Prints what it does on standard error and `promoted NAME` on standard output. Ends with 0; 2 for
 # wrong arguments; 3 where it refuses; 4 where the promotion is done, and a standby does not follow the
-# new primary; 1 where something failed. It may be run again after a failure.
+# new primary or there is none; 1 where something failed. It may be run again after a failure.
 # PSQL names another `psql`.
 
 set -eu
 psql=${PSQL:-psql}
-old= old_url= old_data= alone=
+old= old_url= old_gone= old_data= alone= single=
 names=
 limit=60
 follows=20
@@ -68,7 +72,9 @@ while [ $# -gt 0 ]; do
         --old) old=$2; shift 2 ;;
         --old-url) old_url=$2; shift 2 ;;
         --old-data) old_data=$2; shift 2 ;;
+        --old-gone) old_gone=yes; shift ;;
         --alone) alone=yes; shift ;;
+        --single) single=yes; shift ;;
         --*) fail 2 "unknown option $1" ;;
         *=*)
             name=${1%%=*}
@@ -82,8 +88,19 @@ done
 [ -n "$old" ] && [ -n "$names" ] || fail 2 "--old NAME and the other servers are needed"
 
 # 1. The old primary.
-if [ -n "$old_url" ] && [ "$(ask "$old_url" 'select pg_is_in_recovery()' 2>/dev/null)" = f ]; then
-    fail 3 "$old still answers as a primary: stop it first (pg_ctl stop -m immediate)"
+if [ -n "$old_url" ]; then
+    case $(LC_ALL=C ask "$old_url" 'select pg_is_in_recovery()' 2>&1) in
+        f) fail 3 "$old still answers as a primary: stop it first (pg_ctl stop -m immediate)" ;;
+        # It is a standby already, or nothing runs there.
+        t|*'Connection refused'*|*'No such file or directory'*) ;;
+        *'timeout expired'*|*'timed out'*|*'No route to host'*|*'Network is unreachable'*) ;;
+        *)
+            LC_ALL=C ask "$old_url" 'select 1' >/dev/null || true
+            fail 3 "whether $old runs is not known: mend that, or, once you know that it does not run, give --old-gone"
+            ;;
+    esac
+elif [ -z "$old_gone" ]; then
+    fail 2 "give --old-url, at which $old is asked whether it runs, or --old-gone: you know that it does not"
 fi
 if [ -n "$old_data" ]; then
     touch "$old_data/standby.signal"
@@ -146,15 +163,21 @@ done
 
 # 4. The new primary, and whom it waits for.
 list=$old
+waits=
 for name in $names; do
     [ "$name" = "$winner" ] || list="$list, $name"
 done
+[ -n "$single" ] || waits="ANY 1 ($list)"
 ask "$(url_of "$winner")" "alter system set synchronous_standby_names = :'names';
-    select pg_reload_conf();" -v names="ANY 1 ($list)" >/dev/null
+    select pg_reload_conf();" -v names="$waits" >/dev/null
 done_=$(ask "$(url_of "$winner")" \
     "select case when pg_is_in_recovery() then pg_promote(true, $limit) else true end")
 [ "$done_" = t ] || fail 1 "$winner was not promoted within $limit s"
-note "$winner is the primary, and waits for ANY 1 ($list)"
+if [ -n "$single" ]; then
+    note "$winner is the primary, and waits for no standby: what is acknowledged is on it alone"
+else
+    note "$winner is the primary, and waits for $waits"
+fi
 
 # 5. The others.
 for name in $here; do
@@ -183,6 +206,9 @@ for name in $here; do
     esac
 done
 echo "promoted $winner"
+if [ -z "$single" ] && [ "$here" = " $winner" ]; then
+    fail 4 "no server follows $winner: nothing is acknowledged until $old is back as a standby, or run this again with --single"
+fi
 if [ -n "$missing" ]; then
     note "see in pg_hba.conf of $winner that it permits replication, and .pgpass of$missing; run this again then"
     fail 4 "$winner is the primary, and these do not follow it:$missing"

@@ -130,11 +130,9 @@ impl Trio {
     pub fn promote(&mut self) -> Result<Member> {
         let old = self.primary;
         let (name, data) = (self.primary().name().to_owned(), self.primary().data().to_owned());
-        if self.server(old)?.is_running() {
-            bail!("{name} is the primary and runs: there is nothing to promote");
-        }
-        let mut arguments = vec!["--old".to_owned(), name, "--old-data".to_owned()];
-        arguments.push(data.display().to_string());
+        let old_url = self.server(old)?.url_with_password("postgres");
+        let mut arguments = vec!["--old".to_owned(), name, "--old-url".to_owned(), old_url];
+        arguments.extend(["--old-data".to_owned(), data.display().to_string()]);
         for number in self.others() {
             let server = self.server(number)?;
             let url = server.url_with_password("postgres");

@@ -33,7 +33,7 @@ pub struct Standby {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Durability {
     /// So many servers may be lost at once, whichever, without a loss of what was acknowledged: as long as
-    /// the one of the others that has most is promoted.
+    /// the one of the others that has most is promoted. A standby that is not there counts as lost already.
     pub may_be_lost: usize,
     /// So many standbys may be away before commits stop.
     pub may_be_away: usize,
@@ -188,7 +188,7 @@ impl Settings {
         let follow =
             |standby: &&Standby| standby.streams != Some(false) && quorum.has(&standby.name);
         let connected = self.standbys.iter().filter(follow).count();
-        found.may_be_lost = quorum.count;
+        found.may_be_lost = quorum.count.min(connected);
         found.may_be_away = connected.saturating_sub(quorum.count);
         if connected < quorum.count {
             found.warnings.push(format!(
@@ -287,8 +287,8 @@ mod tests {
             (settings("local", "s1", &one), 0, 0, "local"),
             (settings("remote_write", "s1", &one), 1, 0, "memory"),
             (settings("on", "ANY 1 (s1, s2)", &one), 1, 0, "s2 is not connected"),
-            (settings("on", "ANY 2 (s1, s2)", &one), 2, 0, "nothing is acknowledged"),
-            (settings("on", "s1", &[("s1", Some(false))]), 1, 0, "does not follow"),
+            (settings("on", "ANY 2 (s1, s2)", &one), 1, 0, "nothing is acknowledged"),
+            (settings("on", "s1", &[("s1", Some(false))]), 0, 0, "does not follow"),
             (settings("on", "s1", &[("s1", None)]), 1, 0, "pg_monitor"),
             (settings("on", "*", &[("s", Some(true)), ("s", Some(true))]), 1, 1, "two standbys"),
             (Settings { fsync: false, ..settings("on", "*", &one) }, 1, 0, "fsync"),

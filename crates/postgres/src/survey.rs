@@ -123,10 +123,46 @@ pub struct ServerState {
 /// Why a server gave no answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerFault {
-    /// It is there, and does not let the account in.
-    pub denies: bool,
+    /// Of what kind it is.
+    pub kind: FaultKind,
     /// In the words of the server, or of the system.
     pub why: String,
+}
+
+/// Of what kind the fault of a server is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FaultKind {
+    /// It was not reached, or gave no answer.
+    #[default]
+    Away,
+    /// Its name has no address.
+    NoAddress,
+    /// It is there, and does not let the account in.
+    Denies,
+    /// It is there, and TLS with it fails: its certificate, mostly.
+    Untrusted,
+}
+
+impl FaultKind {
+    /// Whether it is known that a server runs there.
+    #[must_use]
+    pub fn is_there(self) -> bool {
+        matches!(self, FaultKind::Denies | FaultKind::Untrusted)
+    }
+}
+
+impl ServerFault {
+    fn new(failure: &Failure) -> ServerFault {
+        let why = failure.words();
+        let kind = match failure {
+            Failure::Denied(_) => FaultKind::Denies,
+            Failure::Untrusted(_) => FaultKind::Untrusted,
+            // The resolver has no kind of its own.
+            Failure::Lost(_) if why.contains("lookup address") => FaultKind::NoAddress,
+            _ => FaultKind::Away,
+        };
+        ServerFault { kind, why }
+    }
 }
 
 /// The process that is a node now.
@@ -165,7 +201,7 @@ impl Surveyor {
     /// For the database of this url. Nothing is asked yet.
     ///
     /// # Errors
-    /// [`StoreError::Refused`]: it is not a url. [`StoreError::Io`]: the system starts no thread.
+    /// [`StoreError::BadUrl`]: it is not a url. [`StoreError::Io`]: the system starts no thread.
     pub fn new(url: &str, options: &Options) -> Result<Surveyor, StoreError> {
         let target = Arc::new(Target::parse(url, options)?);
         let io = |e| StoreError::Io { doing: LOOKING, source: Arc::new(e) };
@@ -282,11 +318,11 @@ impl Surveyor {
             for (host, asked) in all {
                 let answer = match tokio::time::timeout(limit, asked).await {
                     Ok(Ok(Ok(answer))) => Ok(answer),
-                    Ok(Ok(Err(failure))) => Err(ServerFault {
-                        denies: matches!(failure, Failure::Denied(_)),
-                        why: failure.words(),
-                    }),
-                    _ => Err(ServerFault { denies: false, why: format!("no answer in {limit:?}") }),
+                    Ok(Ok(Err(failure))) => Err(ServerFault::new(&failure)),
+                    _ => {
+                        let why = format!("no answer in {limit:?}");
+                        Err(ServerFault { kind: FaultKind::Away, why })
+                    }
                 };
                 servers.push(ServerState { host, answer });
             }
@@ -295,7 +331,8 @@ impl Surveyor {
         asked.unwrap_or_default()
     }
 
-    /// Forgets nodes of this name that are dead: they are shown no longer. Gives how many joinings that were.
+    /// Forgets a node of this name that is dead: it is shown no longer. Gives how many joinings that were: none of a
+    /// node that lives.
     ///
     /// # Errors
     /// [`StoreError::Away`]; [`StoreError::Refused`].
@@ -308,8 +345,10 @@ impl Surveyor {
                 let sql = "WITH gone AS ( \
                       DELETE FROM run r WHERE \
                         EXISTS (SELECT FROM node WHERE run = r.epoch AND name = $1 AND died IS NOT NULL) \
-                        AND NOT EXISTS (SELECT FROM node WHERE run = r.epoch AND died IS NULL)) \
-                    DELETE FROM node WHERE name = $1 AND died IS NOT NULL RETURNING epoch";
+                        AND NOT EXISTS (SELECT FROM node WHERE run = r.epoch AND died IS NULL) \
+                        AND NOT EXISTS (SELECT FROM node WHERE name = $1 AND died IS NULL)) \
+                    DELETE FROM node WHERE name = $1 AND died IS NOT NULL \
+                      AND NOT EXISTS (SELECT FROM node WHERE name = $1 AND died IS NULL) RETURNING epoch";
                 client.rows(sql, &[&*name]).await
             }
         })?;

@@ -61,7 +61,8 @@ pub struct SiteReport {
     pub shards: Vec<ShardReport>,
     /// The servers of the database.
     pub servers: Vec<ServerReport>,
-    /// So many servers may be lost without a loss of what was acknowledged.
+    /// So many servers may be lost without a loss of what was acknowledged; standbys that are not there do not
+    /// count.
     pub may_be_lost: usize,
     /// So many standbys may be away before commits stop.
     pub may_be_away: usize,
@@ -130,7 +131,8 @@ pub struct ServerReport {
     pub name: Option<String>,
     /// `primary`, `standby` or `unknown`.
     pub role: &'static str,
-    /// `streaming` and so on, as the primary has it; `away`; `does not let us in`; `not followed`; `writes`.
+    /// `streaming` and so on, as the primary has it; `away`; `name unknown`; `does not let us in`; `TLS fails`;
+    /// `does not follow`; `not connected`; `writes`.
     pub state: String,
     /// Octets of the log that it does not have on its disk.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,7 +140,7 @@ pub struct ServerReport {
     /// How long what is written takes until it is on its disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lag_seconds: Option<f64>,
-    /// Commits may wait for it.
+    /// It is there, and commits may wait for it.
     pub counted: bool,
     /// Why it did not answer.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,7 @@
 //! The servers of the database: those that the url names, and those that follow the primary.
 
 use crate::report::ServerReport;
-use postgres_store::{ServerAnswer, ServerFault, ServerState, StandbyRow, Survey};
+use postgres_store::{FaultKind, ServerAnswer, ServerFault, ServerState, StandbyRow, Survey};
 
 /// All servers: the primary first.
 pub(crate) fn servers(survey: &Survey, asked: &[ServerState]) -> Vec<ServerReport> {
@@ -65,7 +65,13 @@ fn unreached(server: &ServerState, fault: &ServerFault) -> ServerReport {
     ServerReport {
         address: Some(server.host.clone()),
         role: "unknown",
-        state: if fault.denies { "does not let us in" } else { "away" }.to_owned(),
+        state: match fault.kind {
+            FaultKind::Away => "away",
+            FaultKind::NoAddress => "name unknown",
+            FaultKind::Denies => "does not let us in",
+            FaultKind::Untrusted => "TLS fails",
+        }
+        .to_owned(),
         error: Some(fault.why.clone()),
         ..ServerReport::default()
     }
@@ -76,7 +82,6 @@ fn not_connected(name: &str) -> ServerReport {
         name: Some(name.to_owned()),
         role: "standby",
         state: "not connected".to_owned(),
-        counted: true,
         ..ServerReport::default()
     }
 }
@@ -105,10 +110,12 @@ fn standby(
 }
 
 fn following(row: &StandbyRow, is_waited: &impl Fn(&str) -> bool) -> ServerReport {
-    let counted = match row.counted.as_deref() {
-        Some(counted) => matches!(counted, "quorum" | "sync"),
-        None => is_waited(&row.name),
-    };
+    // One that catches up is not asked yet, whatever it is to be.
+    let counted = row.state.as_deref().is_none_or(|state| state == "streaming")
+        && match row.counted.as_deref() {
+            Some(counted) => matches!(counted, "quorum" | "sync"),
+            None => is_waited(&row.name),
+        };
     ServerReport {
         address: row.address.clone(),
         name: Some(row.name.clone()),

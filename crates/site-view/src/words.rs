@@ -2,7 +2,7 @@
 
 use crate::fault::DatabaseFault;
 use crate::report::{IfDied, Own, SiteReport};
-use postgres_store::{ServerState, Survey};
+use postgres_store::{FaultKind, ServerFault, ServerState, Survey};
 use std::time::Duration;
 use store::StoreError;
 
@@ -79,7 +79,7 @@ pub(crate) fn troubles(
     let gone = report.servers.iter().filter(|server| server.error.is_some());
     all.extend(gone.filter_map(|server| {
         let (address, why) = (server.address.as_ref()?, server.error.as_ref()?);
-        Some(format!("the server {address} does not answer: {why}"))
+        Some(format!("the server {address}, {}: {why}", server.state))
     }));
     all
 }
@@ -130,10 +130,20 @@ fn of_shards(own: &Own, report: &SiteReport, all: &mut Vec<String>) {
 /// What is wrong where the database could not be looked at, and what is to be done about it.
 pub(crate) fn of_unseen(why: &StoreError, asked: &[ServerState]) -> Vec<String> {
     let mut all = vec![why.to_string()];
+    // Each with its own reason: an error of several servers has that of one.
+    for server in asked.iter().filter(|_| asked.len() > 1) {
+        if let Err(fault) = &server.answer {
+            all.push(format!("the server {}: {}", server.host, fault.why));
+        }
+    }
     match DatabaseFault::from_error(why) {
         DatabaseFault::Away => {}
         DatabaseFault::Refused => {
-            all.push("a node with this configuration does not start; no standby is to be promoted for it".into());
+            all.push(
+                "a node with this configuration does not start; no standby is to be promoted for it: a server that \
+                 runs may be the primary"
+                    .into(),
+            );
             return all;
         }
         DatabaseFault::NotPrepared => {
@@ -146,8 +156,16 @@ pub(crate) fn of_unseen(why: &StoreError, asked: &[ServerState]) -> Vec<String> 
     let answers = || asked.iter().filter_map(|server| Some((server, server.answer.as_ref().ok()?)));
     let standbys: Vec<_> = answers().filter(|(_, answer)| answer.is_standby).collect();
     let has_primary = answers().any(|(_, answer)| !answer.is_standby);
+    // Not away at all, as far as is known: promoting beside one of these makes two primaries.
+    let may_run = |fault: &ServerFault| fault.kind.is_there() || fault.kind == FaultKind::NoAddress;
+    let doubtful = asked.iter().find(|server| server.answer.as_ref().is_err_and(may_run));
     if has_primary {
         all.push("a primary answers: look again, it was away for a moment only".to_owned());
+    } else if let Some(server) = doubtful {
+        all.push(format!(
+            "{} may be the primary, and run: mend what is wrong there, and promote no standby before you know",
+            server.host
+        ));
     } else if let Some((most, _)) = standbys.iter().max_by_key(|(_, answer)| answer.has) {
         all.push(format!(
             "{} standbys answer, and no primary: if the primary is lost, promote the one that has most ({}) with \
@@ -163,7 +181,7 @@ pub(crate) fn of_unseen(why: &StoreError, asked: &[ServerState]) -> Vec<String> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use postgres_store::{ServerAnswer, ServerFault};
+    use postgres_store::ServerAnswer;
 
     fn servers() -> Vec<ServerState> {
         let standby = |host: &str, has| ServerState {
@@ -172,7 +190,7 @@ mod tests {
         };
         let gone = ServerState {
             host: "db0:5432".to_owned(),
-            answer: Err(ServerFault { denies: false, why: "refused".to_owned() }),
+            answer: Err(ServerFault { kind: FaultKind::Away, why: "refused".to_owned() }),
         };
         vec![gone, standby("db1:5432", 70), standby("db2:5432", 90)]
     }
@@ -188,11 +206,20 @@ mod tests {
         let schema = "mta".to_owned();
         for other in [
             StoreError::Denied { host: host.clone(), doing, reason: reason.clone() },
+            StoreError::Untrusted { host: host.clone(), doing, reason: reason.clone() },
             StoreError::Refused { host: host.clone(), doing, reason },
             StoreError::NotPrepared { host, schema, found: 0, needed: 7 },
             StoreError::Newer { found: 9, known: 7 },
         ] {
             assert!(!promotes(&other), "{other}");
+        }
+        for kind in [FaultKind::Untrusted, FaultKind::Denies, FaultKind::NoAddress] {
+            let mut doubtful = servers();
+            if let Some(first) = doubtful.first_mut() {
+                first.answer = Err(ServerFault { kind, why: "expired".to_owned() });
+            }
+            let text = of_unseen(&away, &doubtful).join("\n");
+            assert!(!text.contains("promote.sh") && text.contains("db0:5432: expired"), "{text}");
         }
         let mut back = servers();
         if let Some(first) = back.first_mut() {

@@ -135,6 +135,27 @@ pub enum StoreError {
         /// The server's words and code.
         reason: String,
     },
+    /// TLS with the server of the database failed.
+    #[error(
+        "TLS with the database at {host} failed while {doing}: {reason}; see the server's certificate, its end and \
+         its names, and sslmode and sslrootcert in url of [store]"
+    )]
+    Untrusted {
+        /// The hosts of the server, with their ports.
+        host: String,
+        /// The operation.
+        doing: &'static str,
+        /// What TLS reported.
+        reason: String,
+    },
+    /// The url of the database is wrong, or names a file that cannot be read.
+    #[error("url of [store], the database at {host}: {reason}")]
+    BadUrl {
+        /// The hosts of the server, with their ports, as far as they were read.
+        host: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// The server of the database did not come to it in time, and nothing of it was made: another transaction that does
     /// not end has what it needs.
     #[error(

@@ -108,7 +108,9 @@ impl User {
                                       password right?"
                         .to_owned(),
                     Some(MtsBindError::Busy) => {
-                        "busy: it has no place for another association, or \
+                        "busy: it has no place for another association, cannot \
+                                                 serve this user now (bound at another node of the \
+                                                 site, or its database is away), or \
                                                  too many binds in this name failed lately (each \
                                                  half minute one more is looked at; `mta reload` \
                                                  there ends it). Its log names which"

@@ -77,7 +77,7 @@ impl Connection {
             match ended {
                 Ok(Ok(opened)) => return Ok(opened),
                 // A server that does not let the account in is there, whichever others are away.
-                Ok(Err(_)) if matches!(failed, Failure::Denied(_)) => {}
+                Ok(Err(_)) if matches!(failed, Failure::Denied(_) | Failure::Untrusted(_)) => {}
                 Ok(Err(failure)) => failed = failure,
                 Err(error) => failed = Failure::Lost(error.to_string()),
             }

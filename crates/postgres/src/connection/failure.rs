@@ -11,6 +11,8 @@ pub(crate) enum Failure {
     Lost(String),
     /// The server does not let the account in: no connection was made.
     Denied(String),
+    /// TLS with the server failed, mostly as its certificate is not accepted: no connection was made.
+    Untrusted(String),
     /// The server refused it, and nothing of it was made.
     Refused {
         /// The code (SQLSTATE).
@@ -39,9 +41,33 @@ fn is_denial(code: &str) -> bool {
     code.starts_with("28") || code == "3D000"
 }
 
+/// Whether TLS itself refused, and not the network under it.
+fn is_of_tls(error: &tokio_postgres::Error) -> bool {
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        // An error that an `io::Error` only carries is not among its sources.
+        let carried = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        if error.is::<rustls::Error>() || carried.is_some_and(|carried| carried.is::<rustls::Error>()) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
 impl From<tokio_postgres::Error> for Failure {
     fn from(error: tokio_postgres::Error) -> Failure {
-        let Some(server) = error.as_db_error() else { return Failure::Lost(words(&error)) };
+        let Some(server) = error.as_db_error() else {
+            let text = words(&error);
+            return if is_of_tls(&error) {
+                Failure::Untrusted(text)
+            } else if text.contains("password missing") {
+                // The server asks for one, and none is configured: the library has no kind of its own for it.
+                Failure::Denied(text)
+            } else {
+                Failure::Lost(text)
+            };
+        };
         let severity = server.parsed_severity();
         let fatal = matches!(severity, Some(Severity::Fatal | Severity::Panic));
         let code = server.code().code();
@@ -65,14 +91,16 @@ impl Failure {
     pub(crate) fn code(&self) -> &str {
         match self {
             Failure::Refused { code, .. } => code,
-            Failure::Lost(_) | Failure::Denied(_) | Failure::Ours(_) => "",
+            Failure::Lost(_) | Failure::Denied(_) | Failure::Untrusted(_) | Failure::Ours(_) => "",
         }
     }
 
     /// As people read it.
     pub(crate) fn words(&self) -> String {
         match self {
-            Failure::Lost(reason) | Failure::Denied(reason) => reason.clone(),
+            Failure::Lost(reason) | Failure::Denied(reason) | Failure::Untrusted(reason) => {
+                reason.clone()
+            }
             Failure::Refused { code, message, .. } => format!("{message} ({code})"),
             Failure::Ours(_) => "refused".to_owned(),
         }
@@ -94,6 +122,7 @@ impl Failure {
         match self {
             Failure::Lost(reason) => StoreError::Away { host, doing, reason },
             Failure::Denied(reason) => StoreError::Denied { host, doing, reason },
+            Failure::Untrusted(reason) => StoreError::Untrusted { host, doing, reason },
             Failure::Refused { code, message, .. } => match code.as_str() {
                 "53100" => StoreError::DiskFull { doing },
                 "MT004" => StoreError::NoLease,

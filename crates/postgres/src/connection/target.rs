@@ -42,15 +42,12 @@ impl Target {
     /// before that of the url.
     ///
     /// # Errors
-    /// [`StoreError::Refused`]: it is not one, or the root certificates are not there.
+    /// [`StoreError::BadUrl`]: it is not one, or the root certificates are not there.
     pub(crate) fn parse(url: &str, options: &Options) -> Result<Target, StoreError> {
         let Options { schema, time_limit, connect_limit, .. } = options;
         let (time_limit, connect_limit) = (*time_limit, *connect_limit);
-        let refused = |host: &str, reason: String| StoreError::Refused {
-            host: host.to_owned(),
-            doing: "reading its url",
-            reason,
-        };
+        let refused =
+            |host: &str, reason: String| StoreError::BadUrl { host: host.to_owned(), reason };
         let (rest, security) = split(url);
         // The library's error does not repeat the url, which may have a password.
         let mut config: Config =
@@ -158,7 +155,7 @@ impl Target {
 /// The role that a url names.
 ///
 /// # Errors
-/// [`StoreError::Refused`]: it is not a url.
+/// [`StoreError::BadUrl`]: it is not a url.
 pub fn role(url: &str) -> Result<Option<String>, StoreError> {
     Ok(Target::parse(url, &Options::default())?.config.get_user().map(str::to_owned))
 }

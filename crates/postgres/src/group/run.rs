@@ -304,7 +304,7 @@ fn frames_any(batch: &Batch, changed: &BTreeSet<BodyId>) -> bool {
 fn names_no_batch(failure: &Failure) -> bool {
     match failure {
         Failure::Refused { code, .. } => code != "MT004" && code != "MT006",
-        Failure::Lost(_) | Failure::Denied(_) | Failure::Ours(_) => false,
+        Failure::Lost(_) | Failure::Denied(_) | Failure::Untrusted(_) | Failure::Ours(_) => false,
     }
 }
 

@@ -49,7 +49,8 @@ pub enum BindRefused {
     Credentials,
     /// It cannot serve the user now.
     #[error(
-        "busy: it has no place for another association, or too many binds in this name failed lately; try again"
+        "busy: it has no place for another association, cannot serve this user now (bound at another node of the site, \
+         or its database is away), or too many binds in this name failed lately; its log names which; try again"
     )]
     Busy,
     /// It does not accept the security context.

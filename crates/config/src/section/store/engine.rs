@@ -117,11 +117,24 @@ fn without_database(problems: &mut Problems, node: Option<Spanned<ClusterNode>>)
 fn read_node(top: &mut Section<'_>, problems: &mut Problems) -> Option<Spanned<ClusterNode>> {
     let mut section = top.table(problems, "cluster")?;
     let span = section.span();
-    let name = section.required(problems, "node", "write node = \"n1\"", &value::name);
+    let name = section.required(problems, "node", "write node = \"n1\"", &node_name);
     let lease = section.optional(problems, "lease", &|v| value::within(v, LEASES.0, LEASES.1));
     section.finish(problems);
     let (name, lease) = (name?.into_inner(), lease.map_or(LEASE, Spanned::into_inner));
     Some(Spanned::new(span, ClusterNode { name, lease }))
+}
+
+/// The name of a node, as commands, file names and logs take it: 1 to 32 letters, digits, dots, dashes and underscores.
+fn node_name(value: &DeValue<'_>) -> Result<String, Bad> {
+    let text = value::name(value)?;
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    if text.len() > 32 || !text.chars().all(fits) || text.starts_with('-') {
+        return Err(Bad::new(
+            format!("invalid name of a node {text:?}"),
+            "a node's name has 1 to 32 of A-Z, a-z, 0-9, '.', '-' and '_', and does not begin with '-'",
+        ));
+    }
+    Ok(text)
 }
 
 /// A url without a password.

@@ -53,6 +53,11 @@ pub(super) fn prepare(config: &Path, owner_url: &str) -> u8 {
         }
         Err(error) => {
             print_error(&error.to_string());
+            if matches!(error, store::StoreError::Denied { .. }) {
+                print_error(&format!(
+                    "here it is the account of --owner-url; its password is taken from {OWNER_PASSWORD}"
+                ));
+            }
             FAILED
         }
     }
