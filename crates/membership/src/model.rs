@@ -237,7 +237,7 @@ impl Database {
             let owner = shard.owner.map(|owner| (owner, Fence(shard.fence)));
             let (name, asked_by) = (shard.name.clone(), shard.asked_by);
             let since = now.since(shard.since);
-            rows.insert(*id, ShardRow { shard: *id, name, owner, since, asked_by });
+            rows.insert(*id, ShardRow { shard: *id, name, owner, since, asked_by, waits: None });
         }
         for (shard, _) in self.entries.values() {
             let since = now.since(Instant(0));
@@ -247,6 +247,7 @@ impl Database {
                 owner: None,
                 since,
                 asked_by: None,
+                waits: None,
             });
         }
         rows.into_values().collect()

@@ -3,6 +3,7 @@
 use crate::machine::Call;
 use crate::rows::{NodeEpoch, NodeRow, ShardRow};
 use engine::journal::QueueId;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -72,12 +73,15 @@ pub(crate) fn plan(own: &Own<'_>, nodes: &[NodeRow], rows: &[ShardRow]) -> Plan 
             take_or_ask(own, &mut plan, nodes, (shard, name, row), &mut moves);
         }
     }
-    // Somebody waits for these, and peers have what is urgent.
+    // Somebody waits for these, and peers have what is urgent; of mailboxes those first for which that waits.
+    let waits = |shard: &QueueId| known.get(shard).and_then(|row| row.waits);
     plan.calls.sort_by_key(|call| match call {
-        Call::Acquire { shard, .. } | Call::Ask(shard) if own.wanted.contains_key(shard) => 1,
-        Call::Acquire { shard, .. } if shard.is_of_mailbox() => 3,
-        Call::Acquire { .. } | Call::Ask(_) => 2,
-        _ => 0,
+        Call::Acquire { shard, .. } | Call::Ask(shard) if own.wanted.contains_key(shard) => {
+            (1, Reverse(None))
+        }
+        Call::Acquire { shard, .. } if shard.is_of_mailbox() => (3, Reverse(waits(shard))),
+        Call::Acquire { .. } | Call::Ask(_) => (2, Reverse(None)),
+        _ => (0, Reverse(None)),
     });
     plan
 }
@@ -137,6 +141,8 @@ fn take_or_ask(
 mod tests {
     use super::*;
     use crate::rows::Fence;
+    use base::Precedence;
+    use engine::NextHop;
 
     const LEASE: Duration = Duration::from_secs(4);
 
@@ -148,7 +154,8 @@ mod tests {
     fn row(shard: u64, owner: Option<u32>) -> ShardRow {
         let owner = owner.map(|owner| (NodeEpoch(owner), Fence(1)));
         let name = format!("peer {shard}");
-        ShardRow { shard: QueueId(shard), name, owner, since: Duration::ZERO, asked_by: None }
+        let since = Duration::ZERO;
+        ShardRow { shard: QueueId(shard), name, owner, since, asked_by: None, waits: None }
     }
 
     #[derive(Default)]
@@ -246,5 +253,25 @@ mod tests {
         let plan = known.plan(1, &[node(1, 4), node(2, 4)], &[row(1, Some(2)), row(2, Some(1))]);
         assert_eq!((plan.lost, plan.leave), (vec![QueueId(1)], vec![QueueId(2)]));
         assert_eq!(plan.calls, []);
+    }
+
+    #[test]
+    fn of_many_free_mailboxes_those_with_what_is_urgent_come_first() {
+        let levels = [Precedence::Routine, Precedence::Flash, Precedence::Priority];
+        let rows: Vec<ShardRow> = (0..30_usize)
+            .map(|n| {
+                let name = format!("/s=m{n}");
+                let shard = NextHop::Mailbox(name.clone()).queue();
+                let waits = levels.get(n % 3).copied();
+                ShardRow { shard, name, waits, since: LEASE * 2, ..row(0, None) }
+            })
+            .collect();
+        let plan = Known::default().plan(1, &[node(1, 3)], &rows);
+        let level = |call: &Call| match call {
+            Call::Acquire { shard, .. } => rows.iter().find(|row| row.shard == *shard)?.waits,
+            _ => None,
+        };
+        let levels: Vec<_> = plan.calls.iter().map(level).collect();
+        assert!(levels.len() == 30 && levels.is_sorted_by(|a, b| a >= b), "{levels:?}");
     }
 }

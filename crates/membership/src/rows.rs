@@ -1,5 +1,6 @@
 //! What a shared store knows of nodes and shards, and its answers.
 
+use base::Precedence;
 use engine::journal::{Entry, QueueId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -49,6 +50,8 @@ pub struct ShardRow {
     pub since: Duration,
     /// Another node asks the owner to give it away.
     pub asked_by: Option<NodeEpoch>,
+    /// The highest precedence that waits in it; `None` where it has an owner, or nothing waits.
+    pub waits: Option<Precedence>,
 }
 
 /// The end of a renewal.

@@ -28,7 +28,7 @@ struct Taking {
 fn mailbox(n: u64) -> ShardRow {
     let name = format!("/c=it/s={n}");
     let shard = NextHop::Mailbox(name.clone()).queue();
-    ShardRow { shard, name, owner: None, since: LEASE, asked_by: None }
+    ShardRow { shard, name, owner: None, since: LEASE, asked_by: None, waits: None }
 }
 
 impl Taking {

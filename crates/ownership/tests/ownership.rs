@@ -246,6 +246,7 @@ fn a_user_waits_for_his_mailbox_for_five_seconds_at_most() {
         owner: Some((NodeEpoch(9), Fence(1))),
         since: Duration::ZERO,
         asked_by: None,
+        waits: None,
     }];
     played.machine.handle(played.now, Input::User { token: Token(5), mailbox: address.to_owned() });
     while let Some(output) = played.machine.poll() {

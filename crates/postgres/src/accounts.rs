@@ -2,7 +2,9 @@
 //!
 //! This needs no run of a store: commands use it beside daemons. Each call is one statement and may be made twice.
 
+use crate::connection::client::Connection;
 use crate::connection::edge::Edge;
+use crate::connection::failure::{Failure, StoreKind};
 use crate::connection::pool::Pool;
 use crate::connection::target::Target;
 use crate::options::Options;
@@ -41,6 +43,24 @@ impl PostgresStore {
     }
 }
 
+/// Refuses addresses whose mailboxes would have the number of another user's. The index refuses too whoever comes at the
+/// same time, and names nobody.
+async fn refuse_second_number(client: &Connection, addresses: &[&str]) -> Result<(), Failure> {
+    let sql = "WITH given AS (SELECT DISTINCT unnest($1::text[]) a), \
+                 known AS (SELECT address a FROM account WHERE mailbox_number(address) IN \
+                   (SELECT mailbox_number(a) FROM given) UNION SELECT a FROM given) \
+               SELECT given.a, known.a FROM given JOIN known \
+                 ON mailbox_number(given.a) = mailbox_number(known.a) AND given.a <> known.a \
+               ORDER BY 1 LIMIT 1";
+    match client.row(sql, &[&addresses]).await? {
+        Some(row) => Err(Failure::Ours(Box::new(StoreKind::NumberTaken {
+            address: row.get(0),
+            by: row.get(1),
+        }))),
+        None => Ok(()),
+    }
+}
+
 impl Accounts for PostgresAccounts {
     fn accounts(&self) -> Result<Vec<Account>, StoreError> {
         let rows = self.pool.call("reading the users", |client| async move {
@@ -64,6 +84,7 @@ impl Accounts for PostgresAccounts {
         let row = self.pool.call("adding a user", move |client| {
             let given = Arc::clone(&given);
             async move {
+                refuse_second_number(&client, &[&given.0]).await?;
                 // xmax is 0 where the row is new.
                 let sql = "INSERT INTO account (address, hash, is_stored) \
                              VALUES ($1, $2, coalesce($3, false)) \
@@ -128,8 +149,9 @@ impl Accounts for PostgresAccounts {
                 let stored: Vec<bool> = accounts.iter().map(|account| account.is_stored).collect();
                 let sql = "INSERT INTO account (address, hash, is_stored) \
                            SELECT * FROM unnest($1::text[], $2::text[], $3::boolean[]) \
-                           ON CONFLICT DO NOTHING RETURNING address";
+                           ON CONFLICT (address) DO NOTHING RETURNING address";
                 let (addresses, hashes) = (texts(|a| &a.address), texts(|a| &a.hash));
+                refuse_second_number(&client, &addresses).await?;
                 client.rows(sql, &[&addresses, &hashes, &stored]).await
             }
         })?;

@@ -3,13 +3,14 @@
 
 use crate::connection::client::lock;
 use crate::connection::edge::now;
-use crate::connection::failure::Failure;
+use crate::connection::failure::{Failure, StoreKind};
 use crate::group::Standing;
 use crate::numbers::{number, precedence, stored, unsigned};
 use crate::queue::PostgresStore;
 use crate::spools::take_up;
 use base::EntryId;
 use engine::journal::QueueId;
+use engine::{NextHop, Record};
 use std::sync::Arc;
 use std::time::Duration;
 use store::cluster::{
@@ -55,13 +56,24 @@ fn shard_row(row: &Row) -> ShardRow {
     let fence = Fence(unsigned(row.get(3)));
     let owner: Option<i64> = row.get(2);
     let asked: Option<i64> = row.get(5);
+    let first: Option<Vec<u8>> = row.get(7);
     ShardRow {
         shard: QueueId(number(row.get(0))),
-        name: row.get(1),
+        name: first.map_or_else(|| row.get(1), |record| named(&record)),
         owner: owner.map(|owner| (node_epoch(owner), fence)),
         // One that never had an owner is free for long.
         since: seconds(row.get::<_, Option<f64>>(4).unwrap_or(NEVER_OWNED)),
         asked_by: asked.map(node_epoch),
+        waits: row.get::<_, Option<i16>>(6).and_then(precedence),
+    }
+}
+
+/// The address of a mailbox that nobody has owned yet: what waits for it has it.
+fn named(record: &[u8]) -> String {
+    let hop = Record::peek(record).ok().map(|brief| brief.next_hop.into_owned());
+    match hop {
+        Some(NextHop::Mailbox(address)) => address,
+        _ => String::new(),
     }
 }
 
@@ -247,6 +259,12 @@ impl Cluster for PostgresStore {
 
     fn renew(&self, draining: bool) -> Result<Renewal, StoreError> {
         let Joined { node, lease, draining: before } = self.joined()?;
+        // Others can do better than a node that cannot commit though the database is there.
+        if self.committing.is_locked_out() {
+            return Err(
+                Failure::Ours(Box::new(StoreKind::Locked)).into_error(&self.target, "renewing")
+            );
+        }
         let row = self.renewals.call("renewing the lease", move |client| async move {
             // It need not reach the standbys: a lease that ends early is safe.
             let sql = "UPDATE node SET lease_until = greatest(lease_until, \
@@ -347,9 +365,13 @@ impl Cluster for PostgresStore {
                          SELECT (SELECT queue FROM entry WHERE queue > f.queue ORDER BY queue LIMIT 1) \
                          FROM filled f WHERE f.queue IS NOT NULL) \
                        SELECT queue, coalesce(name, ''), owner, coalesce(fence, 0), \
-                         extract(epoch FROM clock_timestamp() - since)::float8, asked_by \
+                         extract(epoch FROM clock_timestamp() - since)::float8, asked_by, \
+                         e.rank, CASE WHEN name IS NULL THEN e.record END \
                        FROM shard FULL JOIN (SELECT queue FROM filled WHERE queue IS NOT NULL) q \
-                       USING (queue) ORDER BY queue";
+                         USING (queue) \
+                       LEFT JOIN LATERAL (SELECT rank, record FROM entry WHERE entry.queue = coalesce(q.queue, shard.queue) \
+                         AND owner IS NULL ORDER BY rank, id LIMIT 1) e ON true \
+                       ORDER BY 1";
             client.rows(sql, &[]).await
         })?;
         Ok(rows.iter().map(shard_row).collect())
@@ -361,7 +383,8 @@ impl Cluster for PostgresStore {
             let queues = Arc::clone(&queues);
             async move {
                 let sql = "SELECT q.queue, coalesce(name, ''), owner, coalesce(fence, 0), \
-                             extract(epoch FROM clock_timestamp() - since)::float8, asked_by \
+                             extract(epoch FROM clock_timestamp() - since)::float8, asked_by, \
+                             NULL::smallint, NULL::bytea \
                            FROM unnest($1::bigint[]) q(queue) LEFT JOIN shard s ON s.queue = q.queue";
                 client.rows(sql, &[&*queues]).await
             }

@@ -64,7 +64,7 @@ pub use options::{Options, Place, SCHEMA, Site};
 pub use prepare::{Prepared, VERSION, prepare};
 pub use queue::PostgresStore;
 pub use survey::{
-    FaultKind, Holder, NodeState, ServerAnswer, ServerFault, ServerState, ShardState, StandbyRow, Survey,
-    Surveyor,
+    FaultKind, Holder, NodeState, ServerAnswer, ServerFault, ServerState, ShardState, StandbyRow,
+    Survey, Surveyor,
 };
 pub use tracked::{Own, TrackedArchive, TrackedEvents, site_events, track};

@@ -10,7 +10,7 @@ use std::time::Duration;
 use store::StoreError;
 
 /// The steps. A step that was released is never changed: what changes is another step.
-const STEPS: [&str; 8] = [
+const STEPS: [&str; 9] = [
     include_str!("../migrations/0001_tables.sql"),
     include_str!("../migrations/0002_functions.sql"),
     include_str!("../migrations/0003_cluster.sql"),
@@ -19,6 +19,7 @@ const STEPS: [&str; 8] = [
     include_str!("../migrations/0006_fences.sql"),
     include_str!("../migrations/0007_owned.sql"),
     include_str!("../migrations/0008_places.sql"),
+    include_str!("../migrations/0009_mailboxes.sql"),
 ];
 
 /// The version of the tables that this release needs.

@@ -156,6 +156,17 @@ pub enum StoreError {
         /// What is wrong.
         reason: String,
     },
+    /// The mailbox of a user would have the number of another one's.
+    #[error(
+        "the mailbox of {address} would have the same number as that of {by}, which happens to two addresses in two \
+         thousand million: give the user another address"
+    )]
+    NumberTaken {
+        /// The address that was to be added.
+        address: String,
+        /// The address that has the number.
+        by: String,
+    },
     /// The server of the database did not come to it in time, and nothing of it was made: another transaction that does
     /// not end has what it needs.
     #[error(

@@ -376,6 +376,19 @@ impl Mailboxes {
         }
     }
 
+    /// Answers [`Output::Commit`] of the numbers of mailboxes: another node has changed them, and nothing was made.
+    /// [`Mailboxes::recovered`] came before.
+    pub fn changed(&mut self, now: Now, ticket: Ticket) {
+        match self.asked.remove(&ticket) {
+            Some(Asked::Names) => self.names_changed(now),
+            Some(other) => {
+                self.asked.insert(ticket, other);
+                self.committed(now, ticket, Err("another node has changed it".to_owned()));
+            }
+            None => {}
+        }
+    }
+
     /// The mailbox of this address, which is being opened if it is not open.
     fn mailbox(&mut self, address: &str) -> MailboxId {
         let (id, is_new) = self.names.give(address);

@@ -6,8 +6,8 @@ use crate::totals::ValueError;
 use base::{Now, Precedence};
 use bytes::Bytes;
 use engine::NextHop;
-use engine::journal::{MailboxId, Op};
-use std::collections::BTreeMap;
+use engine::journal::{KnownValue, MailboxId, Op};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Version of the encoding, in its first octet.
 const VERSION: u8 = 1;
@@ -21,6 +21,9 @@ pub(super) struct Names {
     is_committing: bool,
     /// Several nodes give numbers.
     pub(super) is_shared: bool,
+    known: KnownValue,
+    /// Numbers that were given here and, before they were durable, by another node to another address.
+    lost: Vec<MailboxId>,
 }
 
 /// The number that every node of a site gives to a mailbox that has none.
@@ -49,7 +52,15 @@ impl Names {
             (&VERSION, fields) => postcard::from_bytes(fields)?,
             (&version, _) => return Err(ValueError::Version(version)),
         };
+        self.known = KnownValue::from_octets(value);
         if self.is_shared {
+            let taken: BTreeSet<u32> = numbers.values().copied().collect();
+            let lost = &mut self.lost;
+            self.numbers.retain(|address, number| {
+                let is_ours = numbers.contains_key(address) || !taken.contains(number);
+                lost.extend((!is_ours).then_some(MailboxId(*number)));
+                is_ours
+            });
             // Others may not have seen ours yet.
             self.numbers.extend(numbers);
         } else {
@@ -115,9 +126,31 @@ impl Mailboxes {
         for open in self.open.values_mut().filter(|open| matches!(open.state, State::Unnamed)) {
             open.state = State::Naming;
         }
-        let batch = vec![Op::PutMeta { name: NAMES.to_owned(), value: self.names.value() }];
+        let value = self.names.value();
+        let batch = vec![match self.names.is_shared {
+            // Over what this node knows: numbers that another one has given meanwhile stay.
+            true => self.names.known.replace(NAMES, value),
+            false => Op::PutMeta { name: NAMES.to_owned(), value },
+        }];
         let ticket = self.ticket(Asked::Names);
         self.outputs.push_back(Output::Commit { ticket, precedence: Precedence::Override, batch });
+    }
+
+    /// Another node has given numbers meanwhile, which are known by now: nothing was written, and ours go besides.
+    pub(super) fn names_changed(&mut self, now: Now) {
+        self.names.is_committing = false;
+        for open in self.open.values_mut().filter(|open| matches!(open.state, State::Naming)) {
+            open.state = State::Unnamed;
+        }
+        for id in std::mem::take(&mut self.names.lost) {
+            let is_ours = self.open.get(&id).is_some_and(|o| matches!(o.state, State::Unnamed));
+            if is_ours {
+                self.cannot_open(now, id, "another mailbox has its number");
+            }
+        }
+        let waiting = self.open.values().filter(|open| matches!(open.state, State::Unnamed));
+        self.names.committed = self.names.numbers.len().saturating_sub(waiting.count());
+        self.commit_names();
     }
 
     pub(super) fn names_committed(&mut self, now: Now, result: Result<(), String>) {

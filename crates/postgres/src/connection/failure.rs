@@ -33,6 +33,8 @@ pub(crate) enum StoreKind {
     /// What this run wrote is no longer there, or another run has taken over: that of this node, if it is one,
     /// which runs there.
     Over { node: Option<String>, by: String },
+    /// The mailbox of this address would have the number of that of another one.
+    NumberTaken { address: String, by: String },
 }
 
 /// The classes of a server that knows neither the account nor its password, or has no such database; of right for
@@ -47,7 +49,9 @@ fn is_of_tls(error: &tokio_postgres::Error) -> bool {
     while let Some(error) = cause {
         // An error that an `io::Error` only carries is not among its sources.
         let carried = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        if error.is::<rustls::Error>() || carried.is_some_and(|carried| carried.is::<rustls::Error>()) {
+        if error.is::<rustls::Error>()
+            || carried.is_some_and(|carried| carried.is::<rustls::Error>())
+        {
             return true;
         }
         cause = error.source();
@@ -134,6 +138,7 @@ impl Failure {
                 _ => StoreError::Refused { host, doing, reason: format!("{message} ({code})") },
             },
             Failure::Ours(kind) => match *kind {
+                StoreKind::NumberTaken { address, by } => StoreError::NumberTaken { address, by },
                 StoreKind::Locked => {
                     let path = format!("schema {} of the database at {host}", target.schema);
                     StoreError::Locked { path: path.into() }

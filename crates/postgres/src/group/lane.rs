@@ -179,6 +179,12 @@ impl Lane {
         ended
     }
 
+    /// The last attempt to connect ended so, and nothing was tried since.
+    pub(crate) fn is_locked_out(&self) -> bool {
+        let locked = |kind: &StoreKind| matches!(kind, StoreKind::Locked);
+        matches!(&self.failed, Some((_, Failure::Ours(kind))) if locked(kind))
+    }
+
     /// Another run has taken over, which runs there.
     pub(crate) fn taken_over(&mut self, by: String) -> Failure {
         self.over = true;

@@ -8,7 +8,6 @@ use base::Precedence;
 use bytes::Bytes;
 use engine::journal::QueueId;
 use engine::registered::REGISTERED;
-use engine::{NextHop, Record};
 use membership::{Answer, Call};
 use node::mailbox;
 use std::sync::Arc;
@@ -235,27 +234,9 @@ fn acquire(
     Ok(acquired)
 }
 
-/// The address of a mailbox that nobody has owned yet: what waits for it has it.
-fn name_of_mailbox(cluster: &dyn Cluster, shard: QueueId) -> Result<String, StoreError> {
-    if !shard.is_of_mailbox() {
-        return Ok(String::new());
-    }
-    let first = cluster.shard_entries(shard, Place::default(), 1)?.entries;
-    let hop = first
-        .first()
-        .and_then(|entry| Some(Record::peek(&entry.record).ok()?.next_hop.into_owned()));
-    Ok(match hop {
-        Some(NextHop::Mailbox(address)) => address,
-        _ => String::new(),
-    })
-}
-
 fn look(cluster: &dyn Cluster) -> Result<Answer, StoreError> {
     let mut shards = cluster.shards()?;
     shards.retain(|row| !mailbox::item::is_queue(row.shard));
-    for row in shards.iter_mut().filter(|row| row.name.is_empty()) {
-        row.name = name_of_mailbox(cluster, row.shard)?;
-    }
     // One without a name has lost its entries meanwhile, or is a peer's that is not configured.
     shards.retain(|row| !row.shard.is_of_mailbox() || !row.name.is_empty());
     Ok(Answer::Looked { nodes: cluster.nodes()?, shards })

@@ -129,6 +129,10 @@ impl Node {
         (token, ticket): (Token, Ticket),
         result: Result<(), CommitError>,
     ) {
+        if result == Err(CommitError::Changed) {
+            self.stores.mailboxes.changed(now, ticket);
+            return self.drain_stores_after(now, Some(token));
+        }
         if let Err(error) = &result {
             self.cx.event(LogLevel::Error, Kind::StoreFailed, error.to_string());
         }
