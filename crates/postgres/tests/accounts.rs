@@ -112,3 +112,28 @@ fn what_is_not_prepared_has_no_users() {
     let opened = PostgresAccounts::open(&site.url(), &site.options);
     assert!(matches!(opened, Err(StoreError::NotPrepared { .. })), "{opened:?}");
 }
+
+/// Two addresses whose mailboxes would have one number.
+const FIRST: &str = "/c=it/admd=net/s=u23966";
+const SECOND: &str = "/c=it/admd=net/s=u56218";
+
+#[test]
+fn no_two_users_have_one_number_of_a_mailbox() {
+    let Some(site) = Site::if_installed() else { return };
+    let users = accounts(&site);
+    users.put_account(FIRST, "one", Some(true)).unwrap();
+    let refused = users.put_account(SECOND, "two", None).unwrap_err();
+    assert!(
+        matches!(&refused, StoreError::NumberTaken { address, by } if address == SECOND && by == FIRST)
+    );
+    let all = [account(BEA, "one", true), account(SECOND, "two", true)];
+    assert!(users.add_missing(&all).unwrap_err().to_string().contains(FIRST));
+    assert_eq!(users.accounts().unwrap().len(), 1, "nobody of them was added");
+    users.put_account(FIRST, "three", None).unwrap();
+    users.remove_account(FIRST).unwrap();
+    assert!(users.add_missing(&[account(FIRST, "1", true), account(SECOND, "2", true)]).is_err());
+    assert!(users.put_account(SECOND, "two", None).unwrap());
+    // The number is the one that the nodes give.
+    let number = site.sql(&format!("select mailbox_number('{SECOND}')"));
+    assert_eq!(number, "702869960");
+}

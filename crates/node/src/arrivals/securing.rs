@@ -9,6 +9,7 @@ use crate::arrivals::accepted::{AcceptedArrival, SLICE};
 use crate::arrivals::arrival::{ArrivalHead, OpenArrival};
 use crate::commits::pending::{AfterCommit, PendingAnswer, PendingRetry, SyncFor};
 use crate::context::Context;
+use crate::error::CommitError;
 use crate::log::draft::Copies;
 use crate::log::parties;
 use base::{AssociationId, Now};
@@ -254,9 +255,15 @@ impl Arrivals {
         id: AssociationId,
         entries: Vec<NewEntry>,
         after: AfterCommit,
-        error: &str,
+        error: &CommitError,
     ) {
-        cx.event(LogLevel::Error, Kind::StoreFailed, error).association(id);
+        // A peer that sends the same to two nodes of a site at once is answered so once: nothing is wrong here.
+        let level = match error {
+            CommitError::Conflict => LogLevel::Info,
+            _ => LogLevel::Error,
+        };
+        let error = error.to_string();
+        cx.event(level, Kind::StoreFailed, &*error).association(id);
         if let AfterCommit::Secure { spool: Some(spool), .. }
         | AfterCommit::SubmissionResult { spool: Some(spool), .. } = &after
         {

@@ -230,7 +230,6 @@ impl Node {
                 self.arrivals.after_commit(&mut self.cx, now, id, after, copies);
             }
             Err(error) => {
-                let error = error.to_string();
                 self.arrivals.commit_failed(&mut self.cx, now, id, entries, after, &error);
             }
         }

@@ -221,12 +221,18 @@ impl ORAddress {
         let mut address = ORAddress::default();
         address.read_standard(&standard).field(name)?;
         if let Some(e) = inner.optional(DOMAIN_DEFINED).field("domain-defined-attributes")? {
-            address.domain_defined = list(&e, usize::MAX, DomainDefinedAttribute::read)
-                .field("domain-defined-attributes")?;
+            let most = if standard.is_accepted() { usize::MAX } else { super::bounds::MAX_PARTS };
+            address.domain_defined =
+                list(&e, most, DomainDefinedAttribute::read).field("domain-defined-attributes")?;
         }
         if let Some(e) = inner.optional(EXTENSION).field("extension-attributes")? {
+            let most = if standard.is_accepted() {
+                usize::MAX
+            } else {
+                super::bounds::MAX_EXTENSION_ATTRIBUTES
+            };
             address.extensions =
-                list(&e, usize::MAX, ExtensionAttribute::read).field("extension-attributes")?;
+                list(&e, most, ExtensionAttribute::read).field("extension-attributes")?;
         }
         if !standard.is_accepted() {
             super::bounds::address(&address)?;
@@ -247,8 +253,9 @@ impl ORAddress {
         self.numeric_user_identifier = inner.optional(NUMERIC_USER)?.map(string).transpose()?;
         self.personal_name =
             inner.optional(PERSONAL_NAME)?.map(|e| PersonalName::read(&e)).transpose()?;
-        if let Some(e) = inner.optional(ORGANIZATIONAL_UNITS)? {
-            self.organizational_units = list(&e, usize::MAX, latin1)?;
+        if let Some(units) = inner.optional(ORGANIZATIONAL_UNITS)? {
+            let most = if e.is_accepted() { usize::MAX } else { super::bounds::MAX_PARTS };
+            self.organizational_units = list(&units, most, latin1)?;
         }
         inner.finish()
     }

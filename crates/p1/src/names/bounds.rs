@@ -74,6 +74,11 @@ const EXTENSION_ATTRIBUTE: &str = "X.411 annex A ExtensionAttributes";
 /// Octets of one, encoded: the longest of the standard are postal addresses of six lines of 30 characters in
 /// two forms, and 128 characters of four octets.
 const MAX_EXTENSION_ATTRIBUTE: usize = 2_048;
+/// Extension attributes of an address: ub-extension-attributes (X.411 annex B).
+pub(super) const MAX_EXTENSION_ATTRIBUTES: usize = 256;
+/// Organizational units of an address, and domain-defined attributes: four times ub-organizational-units and
+/// ub-domain-defined-attributes (X.411 annex B).
+pub(super) const MAX_PARTS: usize = 16;
 /// SupplementaryInformation: ub-supplementary-info-length is 256; four times that is borne. It is a
 /// text for people, and a report is not refused for how that is written.
 const SUPPLEMENTARY: Rule = Rule {

@@ -168,3 +168,23 @@ fn content_identifiers_and_information_are_bounded() {
     let error = supplementary_information(&Element::parse(&long).unwrap()).unwrap_err();
     assert!(error.to_string().starts_with("supplementary-information: it has 1025"), "{error}");
 }
+
+#[test]
+fn an_address_has_few_parts() {
+    let read = |address: &ORAddress| {
+        let octets = written(|w| address.write_as(w, universal::SEQUENCE));
+        ORAddress::read(&Element::parse(&octets).unwrap()).map(drop).map_err(|e| e.to_string())
+    };
+    let pair =
+        || super::super::DomainDefinedAttribute { kind: "K".to_owned(), value: "V".to_owned() };
+    let pairs = |n| ORAddress {
+        domain_defined: std::iter::repeat_with(pair).take(n).collect(),
+        ..ORAddress::default()
+    };
+    let units =
+        |n| ORAddress { organizational_units: vec!["U".to_owned(); n], ..ORAddress::default() };
+    assert_eq!((read(&pairs(MAX_PARTS)), read(&units(MAX_PARTS))), (Ok(()), Ok(())));
+    let error = read(&pairs(MAX_PARTS + 1)).unwrap_err();
+    assert!(error.contains("domain-defined-attributes"), "{error}");
+    assert!(read(&units(MAX_PARTS + 1)).is_err());
+}
