@@ -154,6 +154,8 @@ fn the_isode_and_nato_study_holds_in_simulation() {
     };
     // What the window and the scheduler decide.
     for item in [
+        // Its channel is open when it is submitted.
+        "round1-single/1kB/flash",
         "round1-single/100kB/flash",
         "round1-single/10MB/flash",
         "round2-baseline/1MB/routine",

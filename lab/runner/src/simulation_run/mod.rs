@@ -34,6 +34,14 @@ const SLICE: Duration = Duration::from_secs(5);
 /// The duration of a sync of a site's store.
 const DISK: Duration = Duration::from_micros(500);
 
+/// Before the first message the channels are open, as on the testbed, which waits for them.
+const OPEN: Duration = Duration::from_secs(5);
+
+/// What a run measures begins here: when all is open, and probed.
+fn begin(planned: &Planned) -> Duration {
+    planned.probing() + if planned.mail.is_some() { OPEN } else { Duration::ZERO }
+}
+
 /// Makes a run.
 ///
 /// # Errors
@@ -42,7 +50,7 @@ pub(super) fn measure(planned: &Planned, seed: u64, on_stage: OnStage<'_>) -> Re
     let scenario = scenario(planned, seed)?;
     let mut sim = Sim::new(&scenario)?;
     let skews = probed::find(planned, &mut sim)?;
-    let mut until = planned.probing() + SLICE;
+    let mut until = begin(planned) + SLICE;
     while sim.run_until(until)? {
         if is_interrupted() {
             bail!("interrupted");
@@ -133,7 +141,7 @@ fn messages(planned: &Planned, sites: &[SimulatedSite]) -> Result<Vec<SimulatedM
     let number = |name: &str| planned.messages.iter().position(|message| message.name == name);
     let all = planned.messages.iter().map(|message| {
         let start = match &message.start {
-            file::StudyStart::At(at) => SubmissionStart::At(planned.probing() + at.0),
+            file::StudyStart::At(at) => SubmissionStart::At(begin(planned) + at.0),
             file::StudyStart::After(after) => SubmissionStart::After {
                 message: number(&after.after).context("no such message")?,
                 stage: match after.stage {
@@ -164,7 +172,7 @@ fn until(planned: &Planned) -> Duration {
         None => Some(load.start.0 + load.time?.0 + IN_TRANSIT),
     });
     let end = ends.max().filter(|_| planned.messages.is_empty()).unwrap_or(planned.limit);
-    planned.probing() + end.min(planned.limit)
+    begin(planned) + end.min(planned.limit)
 }
 
 /// Whether its limit came before the end of a load that has one.
@@ -185,7 +193,7 @@ fn flows(planned: &Planned, load: &file::StudyLoad, place: usize) -> Result<Vec<
             .and_then(|port| port.checked_add(flow))
             .context("too many flows for the ports there are")?;
         let (name, from) = (format!("{}-{flow}", load.name), load.from.clone());
-        let start = planned.probing() + load.start.0;
+        let start = begin(planned) + load.start.0;
         let stop = load.time.map(|time| start + time.0);
         let flows = u64::from(load.flows.max(1));
         let rate = load.rate.map(|rate| rate.bits() / flows);
@@ -266,7 +274,7 @@ fn measured(
     seed: u64,
     skews: &[Option<Skew>],
 ) -> Result<Measured> {
-    let begin = planned.probing();
+    let begin = self::begin(planned);
     let seconds = |at: Option<Duration>| at.map(|at| at.saturating_sub(begin).as_secs_f64());
     let mut messages = Vec::new();
     for (message, times) in planned.messages.iter().zip(&outcome.messages) {

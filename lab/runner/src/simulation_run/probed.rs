@@ -34,8 +34,8 @@ pub(super) fn loads(planned: &Planned) -> Result<Vec<SimulatedLoad>> {
             rate: idle::rate(time, to.is_ipv4()),
             payload: idle::PAYLOAD.into(),
             dscp: load.dscp,
-            start: planned.probing() - time,
-            stop: Some(planned.probing()),
+            start: super::begin(planned) - time,
+            stop: Some(super::begin(planned)),
             jitter: 0.0,
             echo: false,
             clock,
@@ -48,7 +48,7 @@ pub(super) fn loads(planned: &Planned) -> Result<Vec<SimulatedLoad>> {
 /// Runs the simulation until all paths have been probed, and takes what was found off the clocks of the
 /// loads' receivers.
 pub(super) fn find(planned: &Planned, sim: &mut Sim) -> Result<Vec<Option<Skew>>> {
-    let begin = planned.probing();
+    let begin = super::begin(planned);
     if begin > Duration::ZERO {
         sim.run_until(begin)?;
     }
