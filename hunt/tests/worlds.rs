@@ -88,7 +88,7 @@ fn what_broke_once_holds() {
 #[test]
 fn peers_of_every_profile_lose_nothing_while_their_lines_fail() {
     let (mut profiles, mut together) = (BTreeSet::new(), 0);
-    for seed in 1..=40 {
+    for seed in 1..=24 {
         let world = draw_of(seed, Size::NETWORK, Kind::LINES);
         let here: BTreeSet<Profile> = world.links.iter().map(|link| link.profile).collect();
         together += usize::from(here.len() > 1);
@@ -98,12 +98,13 @@ fn peers_of_every_profile_lose_nothing_while_their_lines_fail() {
         assert!(outcome.deliveries > 0, "seed {seed}");
     }
     assert_eq!(profiles, BTreeSet::from(Profile::ALL));
-    assert!(together >= 10, "{together} worlds mix them");
+    assert!(together >= 6, "{together} worlds mix them");
 }
 
 #[test]
 fn worlds_with_all_that_goes_wrong_hold() {
-    for seed in 1..=30 {
+    // Each run of CI plays others besides, for a minute.
+    for seed in 1..=16 {
         let outcome = run(&draw(seed, Size::NETWORK), None, false);
         assert!(outcome.failures.is_empty(), "seed {seed}: {:?}", outcome.failures);
     }

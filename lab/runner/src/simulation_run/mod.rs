@@ -274,7 +274,7 @@ fn measured(
     seed: u64,
     skews: &[Option<Skew>],
 ) -> Result<Measured> {
-    let begin = self::begin(planned);
+    let begin = begin(planned);
     let seconds = |at: Option<Duration>| at.map(|at| at.saturating_sub(begin).as_secs_f64());
     let mut messages = Vec::new();
     for (message, times) in planned.messages.iter().zip(&outcome.messages) {
