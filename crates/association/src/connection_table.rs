@@ -159,6 +159,11 @@ impl ConnectionTable {
         self.channels.range(first..=last).flat_map(|(_, ids)| ids).copied().inspect(|_| step())
     }
 
+    /// Those of all channels.
+    pub fn peers(&self) -> impl Iterator<Item = AssociationId> + use<'_> {
+        self.channels.values().flatten().copied()
+    }
+
     /// The users bound to a mailbox, oldest first.
     pub fn users(&self, mailbox: u32) -> impl Iterator<Item = AssociationId> + use<'_> {
         self.mailboxes.get(&mailbox).into_iter().flatten().copied().inspect(|_| step())

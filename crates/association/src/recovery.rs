@@ -14,6 +14,7 @@ use guard::guesses::Guesses;
 use osi::rtse::InterruptedReceive;
 use osi::session::service::ConnectionReference;
 use scheduler::ChannelId;
+use scheduler::agenda::channels_of;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::ops::RangeBounds;
@@ -147,12 +148,23 @@ impl Recovery {
     /// The peer bound with its password. Where it recovers nothing soon after, it never does.
     pub fn bound_afresh(&mut self, now: Instant, channel: ChannelId) {
         self.wrong.forget(|(on, _)| *on == channel);
-        let sends = self.sends.get_mut(&channel).into_iter().flatten();
+        self.recovers_soon(now, channel..=channel);
+    }
+
+    /// The peer bound to another node of the site, where it recovers nothing of ours. It may do so here still.
+    pub fn bound_elsewhere(&mut self, now: Instant, peer: PeerId) {
+        self.recovers_soon(now, channels_of(peer));
+    }
+
+    /// What the peer alone may recover on these channels it recovers soon, or never.
+    fn recovers_soon(&mut self, now: Instant, channels: impl RangeBounds<ChannelId>) {
         let soon = now + PEERS_LEAD;
-        // Those that the peer alone may recover.
-        for lost in sends.filter(|l| !l.asks && l.until > soon && l.until <= now + PEERS_TURN) {
-            lost.until = soon;
-            self.ends.set(KeptTransfer::Send(channel, lost.entry), Some(lost.until));
+        for (channel, sends) in self.sends.range_mut(channels) {
+            let sends = sends.iter_mut();
+            for lost in sends.filter(|l| !l.asks && l.until > soon && l.until <= now + PEERS_TURN) {
+                lost.until = soon;
+                self.ends.set(KeptTransfer::Send(*channel, lost.entry), Some(lost.until));
+            }
         }
     }
 

@@ -1,13 +1,14 @@
 //! All associations: by identifier, by channel, by mailbox and by address, with what is to be done for
 //! them.
 
-use crate::Association;
 use crate::connection_table::ConnectionTable;
 use crate::p1::P1;
 use crate::p3::P3;
+use crate::{Association, AssociationState};
 use base::ip_prefix::Origin;
 use base::marks::{Due, Marked};
 use base::{AssociationId, Instant};
+use node_api::api::shards::PeerLinks;
 use osi::api::Request;
 use scheduler::ChannelId;
 use std::collections::BTreeSet;
@@ -22,6 +23,8 @@ pub struct AssociationTable {
     touched: BTreeSet<AssociationId>,
     /// When each is due.
     deadlines: Due<AssociationId>,
+    /// How often one with a peer was opened, or has ended.
+    link_changes: u64,
 }
 
 impl AssociationTable {
@@ -75,6 +78,33 @@ impl AssociationTable {
         self.connections.channel(channel).filter_map(|id| self.all.get(&id))
     }
 
+    /// Grows with each change of [`AssociationTable::links`].
+    pub fn link_changes(&self) -> u64 {
+        self.link_changes
+    }
+
+    /// The peers that have open associations.
+    pub fn links(&self) -> PeerLinks {
+        let mut links = PeerLinks::default();
+        let mut ours = BTreeSet::new();
+        for association in self.connections.peers().filter_map(|id| self.all.get(&id)) {
+            let AssociationState::Open { since } = association.state() else { continue };
+            let Some(peer) = association.channel().map(|channel| channel.peer) else { continue };
+            links.linked.insert(peer);
+            if association.is_initiator() {
+                ours.insert(peer);
+                continue;
+            }
+            let last = links.called.entry(peer).or_insert(since);
+            *last = since.max(*last);
+            if association.is_two_way() {
+                links.held.insert(peer);
+            }
+        }
+        links.held.retain(|peer| !ours.contains(peer));
+        links
+    }
+
     // ----- added, moved, removed ------------------------------------------------------------------
 
     /// We open this association on a channel.
@@ -101,6 +131,7 @@ impl AssociationTable {
 
     /// A peer has bound on this channel.
     pub fn peer_bound(&mut self, id: AssociationId, channel: ChannelId) {
+        self.link_changes += 1;
         self.connections.on_channel(id, channel);
     }
 
@@ -122,6 +153,7 @@ impl AssociationTable {
     /// The connection of this association has ended.
     pub fn remove(&mut self, id: AssociationId) -> Option<Association> {
         let association = self.all.remove(&id)?;
+        self.link_changes += u64::from(association.channel().is_some());
         self.connections.gone(id, association.channel(), association.connection.origin);
         self.touched.remove(&id);
         self.deadlines.set(id, None);

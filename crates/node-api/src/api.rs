@@ -21,7 +21,7 @@ use crate::api::operator::{Act, ActError, ActOutcome, Operator};
 use crate::api::shards::ShardChange;
 use crate::error::{CommitError, EdgeError, PasswordProblem, ReadError};
 use crate::ids::{ListenerId, Principal, Token};
-use base::{AssociationId, BodyId, EntryId, Precedence, Utc};
+use base::{AssociationId, BodyId, EntryId, PeerId, Precedence, Utc};
 use bytes::Bytes;
 use dscp::Dscp;
 use engine::NextHop;
@@ -338,6 +338,8 @@ pub enum Input {
     /// [`Output::Stopped`] when all is done. The edge bounds the wait and then hands this in again:
     /// associations that are left are aborted, so that peers need not wait to find out.
     Stop,
+    /// A peer whose entries this node has opened an association with another node of the site: it is there.
+    PeerBoundElsewhere(PeerId),
 }
 
 /// What the edge is to do.

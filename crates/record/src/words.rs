@@ -61,6 +61,7 @@ pub fn input(input: &Input, names: &Names) -> String {
         Input::Started => "Started".to_owned(),
         Input::Tick => "Tick".to_owned(),
         Input::Stop => "Stop".to_owned(),
+        Input::PeerBoundElsewhere(peer) => format!("PeerBoundElsewhere {peer}"),
         Input::OpenMailboxes => "OpenMailboxes".to_owned(),
         _ => of_association(input, names)
             .or_else(|| answer(input))

@@ -1,8 +1,10 @@
 //! Several nodes of one site on one store: what this node owns. A shard is a next hop: one node at a time has the
 //! entries for it.
 
+use base::{Instant, PeerId};
 use engine::NextHop;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What changes for this node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,4 +25,15 @@ pub enum ShardChange {
     /// The lease of this node has ended: nothing can be acknowledged. What it owned is lost already. All
     /// associations end, and binds are refused as busy until the next one of these.
     Lease(bool),
+}
+
+/// The peers that have open associations with this node, whether it owns their entries or not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PeerLinks {
+    /// All of them.
+    pub linked: BTreeSet<PeerId>,
+    /// Those that opened one themselves, and when the last such one was opened.
+    pub called: BTreeMap<PeerId, Instant>,
+    /// Those that opened all of theirs, and gave us leave to send on one of them: perhaps nobody else can reach them.
+    pub held: BTreeSet<PeerId>,
 }

@@ -20,6 +20,7 @@ pub(crate) mod users;
 
 use crate::admission::Admission;
 use crate::api::operator::{Act, Operator};
+use crate::api::shards::PeerLinks;
 use crate::api::{Input, Output};
 use crate::arrivals::Arrivals;
 use crate::commits::pending::ChannelOperation;
@@ -186,6 +187,11 @@ impl Node {
                 ended.into_iter().for_each(|id| self.wind_down(now, id));
             }
             Input::Stop => self.stop(now),
+            Input::PeerBoundElsewhere(peer) => {
+                let why = "the peer has bound to another node of the site";
+                self.outbound.peer_has_bound(&mut self.cx, now, peer, why);
+                self.cx.recovery.bound_elsewhere(now.mono, peer);
+            }
         }
         self.settle(now);
     }
@@ -242,6 +248,18 @@ impl Node {
     /// The next thing to be done, until `None`.
     pub fn poll(&mut self) -> Option<Output> {
         self.cx.outputs.poll()
+    }
+
+    /// The peers that have open associations with this node.
+    #[must_use]
+    pub fn links(&self) -> PeerLinks {
+        self.cx.associations.links()
+    }
+
+    /// A number that grows whenever an association with a peer is opened, or ends.
+    #[must_use]
+    pub fn link_changes(&self) -> u64 {
+        self.cx.associations.link_changes()
     }
 
     /// When to hand in [`Input::Tick`].
