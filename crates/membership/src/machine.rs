@@ -1,5 +1,6 @@
 //! The machine.
 
+use crate::links::Links;
 use crate::plan::{Own, Plan, plan};
 use crate::rows::{Acquired, Fence, NodeEpoch, NodeRow, Renewal, ShardRow};
 use base::Instant;
@@ -47,6 +48,8 @@ pub enum Call {
     },
     /// Asks the owner for a shard.
     Ask(QueueId),
+    /// Asks for it no longer.
+    Withdraw(QueueId),
     /// Reads all nodes and shards.
     Look,
 }
@@ -108,6 +111,15 @@ pub enum Input {
     Drain,
     /// The node is to take shards again.
     Undrain,
+    /// The peers with open associations at this node have changed.
+    Links {
+        /// All of them, by shard.
+        linked: BTreeSet<QueueId>,
+        /// Those that opened all of theirs, and that can be sent to on one.
+        held: BTreeSet<QueueId>,
+    },
+    /// The peer of this shard has called another node.
+    CalledElsewhere(QueueId),
 }
 
 /// What the machine wants done.
@@ -158,6 +170,7 @@ pub struct Membership {
     wanted: BTreeMap<QueueId, String>,
     draining: bool,
     drained: bool,
+    links: Links,
     /// What the last look found.
     nodes: Vec<NodeRow>,
     owners: BTreeMap<QueueId, NodeEpoch>,
@@ -186,6 +199,7 @@ impl Membership {
             wanted: BTreeMap::new(),
             draining: false,
             drained: false,
+            links: Links::default(),
             nodes: Vec::new(),
             owners: BTreeMap::new(),
             outputs: VecDeque::new(),
@@ -311,6 +325,8 @@ impl Membership {
                 (self.draining, self.drained) = (false, false);
                 (self.renew_at, self.look_at) = (now, now);
             }
+            Input::Links { linked, held } => self.links.changed(now, linked, held),
+            Input::CalledElsewhere(shard) => self.links.called_elsewhere(shard),
         }
         self.go_on(now);
     }
@@ -412,6 +428,7 @@ impl Membership {
                 self.shards.insert(shard);
                 self.owned.insert(shard, (name.clone(), fence));
                 self.wanted.remove(&shard);
+                self.links.gained(now, shard);
                 self.outputs.push_back(Output::Gained(shard, name, fence));
             }
             (Call::Acquire { .. }, Answer::Acquired(Acquired::Dead)) => {
@@ -427,6 +444,12 @@ impl Membership {
                 self.look_at = now;
             }
             (Call::Bury(_), Answer::Done) => self.look_at = now,
+            (Call::Ask(shard), Answer::Done) => {
+                if let Some(epoch) = self.epoch {
+                    self.links.has_asked(now, epoch, shard);
+                }
+                self.look_at = self.look_at.min(now + RETRY);
+            }
             _ => self.look_at = self.look_at.min(now + RETRY),
         }
     }
@@ -434,9 +457,14 @@ impl Membership {
     fn looked(&mut self, now: Instant, nodes: Vec<NodeRow>, rows: &[ShardRow]) {
         self.look_at = now + self.settings.lease / 4;
         let Some(epoch) = self.epoch else { return };
+        let lease = self.settings.lease;
+        let before = |shard| self.owners.get(&shard).copied();
+        self.links.looked(now, (epoch, lease), (&nodes, rows), before);
         let own = Own {
             epoch,
-            lease: self.settings.lease,
+            now,
+            lease,
+            links: &self.links,
             draining: self.draining,
             shards: &self.shards,
             leaving: &self.leaving,

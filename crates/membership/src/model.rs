@@ -3,7 +3,7 @@
 
 use crate::machine::{Answer, Call};
 use crate::rows::{Acquired, Fence, NodeEpoch, NodeRow, Renewal, ShardRow};
-use base::Instant;
+use base::{Instant, Precedence};
 use engine::journal::QueueId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -143,6 +143,11 @@ impl Database {
                 }
                 Answer::Done
             }
+            (Call::Withdraw(shard), Some(own)) => {
+                let asked = self.shards.get_mut(shard).filter(|s| s.asked_by == Some(own));
+                asked.into_iter().for_each(|shard| shard.asked_by = None);
+                Answer::Done
+            }
             (Call::Look, Some(_)) => {
                 Answer::Looked { nodes: self.nodes(now), shards: self.shards(now) }
             }
@@ -249,6 +254,9 @@ impl Database {
                 asked_by: None,
                 waits: None,
             });
+        }
+        for (shard, _) in self.entries.values().filter(|(shard, _)| !shard.is_of_mailbox()) {
+            rows.entry(*shard).and_modify(|row| row.waits = Some(Precedence::Routine));
         }
         rows.into_values().collect()
     }

@@ -1,7 +1,9 @@
 //! What a node calls for next, from what the store knows.
 
+use crate::links::Links;
 use crate::machine::Call;
 use crate::rows::{NodeEpoch, NodeRow, ShardRow};
+use base::Instant;
 use engine::journal::QueueId;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +15,10 @@ const UNKNOWN_PEER: Duration = Duration::from_secs(600);
 /// What a node knows of itself.
 pub(crate) struct Own<'a> {
     pub(crate) epoch: NodeEpoch,
+    pub(crate) now: Instant,
     pub(crate) lease: Duration,
+    /// Its associations with peers.
+    pub(crate) links: &'a Links,
     pub(crate) draining: bool,
     /// The shards it owns.
     pub(crate) shards: &'a BTreeSet<QueueId>,
@@ -48,7 +53,7 @@ fn rank(name: &str, shard: QueueId) -> u64 {
 /// The node that takes a shard first, if it is free.
 #[must_use]
 pub fn first_of(nodes: &[NodeRow], shard: QueueId) -> Option<NodeEpoch> {
-    let able = nodes.iter().filter(|node| !node.draining && node.lease_left > Duration::ZERO);
+    let able = nodes.iter().filter(|node| is_able(node));
     able.max_by_key(|node| (rank(&node.name, shard), node.epoch)).map(|node| node.epoch)
 }
 
@@ -68,7 +73,7 @@ pub(crate) fn plan(own: &Own<'_>, nodes: &[NodeRow], rows: &[ShardRow]) -> Plan 
     for (shard, name) in all {
         let row = known.get(&shard).copied();
         if own.shards.contains(&shard) {
-            keep_or_leave(own, &mut plan, shard, row);
+            keep_or_leave(own, &mut plan, nodes, shard, row);
         } else {
             take_or_ask(own, &mut plan, nodes, (shard, name, row), &mut moves);
         }
@@ -80,20 +85,48 @@ pub(crate) fn plan(own: &Own<'_>, nodes: &[NodeRow], rows: &[ShardRow]) -> Plan 
             (1, Reverse(None))
         }
         Call::Acquire { shard, .. } if shard.is_of_mailbox() => (3, Reverse(waits(shard))),
-        Call::Acquire { .. } | Call::Ask(_) => (2, Reverse(None)),
+        Call::Acquire { .. } | Call::Ask(_) | Call::Withdraw(_) => (2, Reverse(None)),
         _ => (0, Reverse(None)),
     });
     plan
 }
 
-fn keep_or_leave(own: &Own<'_>, plan: &mut Plan, shard: QueueId, row: Option<&ShardRow>) {
+/// Whether a node may take shards.
+fn is_able(node: &NodeRow) -> bool {
+    !node.draining && node.lease_left > Duration::ZERO
+}
+
+fn keep_or_leave(
+    own: &Own<'_>,
+    plan: &mut Plan,
+    nodes: &[NodeRow],
+    shard: QueueId,
+    row: Option<&ShardRow>,
+) {
     let is_ours = row.and_then(|row| row.owner).is_some_and(|(owner, _)| owner == own.epoch);
-    let is_asked = row.is_some_and(|row| row.asked_by.is_some_and(|by| by != own.epoch));
+    let asked_by = row.and_then(|row| row.asked_by).filter(|by| *by != own.epoch);
     if !is_ours {
         plan.lost.push(shard);
-    } else if (own.draining || is_asked) && !own.leaving.contains(&shard) {
+        return;
+    }
+    let gives = own.draining || asked_by.is_some_and(|by| gives_to(own, nodes, shard, by));
+    if gives && !own.leaving.contains(&shard) {
         plan.leave.push(shard);
     }
+}
+
+/// Whether a shard is given to a node that asks for it. A peer is not, where it would be harder to reach then.
+fn gives_to(own: &Own<'_>, nodes: &[NodeRow], shard: QueueId, by: NodeEpoch) -> bool {
+    if shard.is_of_mailbox() {
+        return true;
+    }
+    if own.links.is_kept(own.now, shard) {
+        return false;
+    }
+    // Else the peer has called the other node.
+    let is_there = nodes.iter().any(|node| node.epoch == by && is_able(node));
+    first_of(nodes, shard) == Some(by)
+        || is_there && own.links.is_out_of_reach(own.now, own.lease, shard)
 }
 
 fn take_or_ask(
@@ -109,32 +142,65 @@ fn take_or_ask(
     let acquire = || Call::Acquire { shard, name: name.to_owned() };
     let is_first = first_of(nodes, shard) == Some(own.epoch);
     let is_wanted = own.wanted.contains_key(&shard);
+    let is_peer = own.peers.contains_key(&shard);
+    let asked_by = row.and_then(|row| row.asked_by);
     match row.and_then(|row| row.owner) {
         // The node had it before its lease ended, or the answer was lost.
         Some((owner, _)) if owner == own.epoch => plan.calls.push(acquire()),
-        Some(_) if row.is_some_and(|row| row.asked_by == Some(own.epoch)) => *moves = false,
+        Some(_) if asked_by == Some(own.epoch) => {
+            if is_first && is_peer {
+                // A peer that its owner keeps does not keep the others from moving.
+                *moves &= own.links.asks_in_vain(own.now, own.lease, shard);
+            } else if !shard.is_of_mailbox() && !own.links.is_kept(own.now, shard) {
+                plan.calls.push(Call::Withdraw(shard));
+            }
+        }
         Some(_) if is_wanted => plan.calls.push(Call::Ask(shard)),
         // One peer after the other moves to a node that has joined.
-        Some(_) if is_first && own.peers.contains_key(&shard) && *moves => {
+        Some(_) if is_first && is_peer && *moves => {
             *moves = false;
             plan.calls.push(Call::Ask(shard));
         }
-        Some(_) => {}
-        None => {
-            let is_forgotten = row.is_some_and(|row| row.since > own.lease);
-            // A mailbox is perhaps given away for somebody who wants it.
-            let is_peer = own.peers.contains_key(&shard);
-            let is_left = row.is_none_or(|row| row.since > own.lease / 4);
-            // A peer that is not in this configuration is perhaps new: nodes that know it are before this one.
-            let is_unknown = !shard.is_of_mailbox() && !is_peer;
-            if is_unknown && row.is_none_or(|row| row.since < UNKNOWN_PEER) {
-                return;
-            }
-            if (is_first && (is_peer || is_left)) || is_wanted || is_forgotten {
-                plan.calls.push(acquire());
+        Some(_) => {
+            let able = |by| nodes.iter().any(|node| node.epoch == by && is_able(node));
+            let is_stuck = own.links.is_stuck(own.now, own.lease, shard);
+            if is_peer && is_stuck && !asked_by.is_some_and(able) {
+                plan.calls.push(Call::Ask(shard));
             }
         }
+        None if takes(own, nodes, (shard, row), (is_first, is_wanted, is_peer)) => {
+            plan.calls.push(acquire());
+        }
+        None => {}
     }
+}
+
+/// Whether a shard that is free is taken.
+fn takes(
+    own: &Own<'_>,
+    nodes: &[NodeRow],
+    (shard, row): (QueueId, Option<&ShardRow>),
+    (is_first, is_wanted, is_peer): (bool, bool, bool),
+) -> bool {
+    // A peer that is not in this configuration is perhaps new: nodes that know it are before this one.
+    let is_unknown = !shard.is_of_mailbox() && !is_peer;
+    if is_unknown && row.is_none_or(|row| row.since < UNKNOWN_PEER) {
+        return false;
+    }
+    let is_forgotten = row.is_some_and(|row| row.since > own.lease);
+    if is_wanted || is_forgotten {
+        return true;
+    }
+    let given_to = own.links.given_to(shard);
+    if is_peer && (given_to == Some(own.epoch) || own.links.is_held(shard)) {
+        return true;
+    }
+    // A mailbox is perhaps given away for somebody who wants it, and so is a peer that has called another node.
+    let is_for_another = match given_to {
+        Some(by) => nodes.iter().any(|node| node.epoch == by && is_able(node)),
+        None => !is_peer,
+    };
+    is_first && (!is_for_another || row.is_none_or(|row| row.since > own.lease / 4))
 }
 
 #[cfg(test)]
@@ -165,13 +231,19 @@ mod tests {
         peers: BTreeMap<QueueId, String>,
         wanted: BTreeMap<QueueId, String>,
         draining: bool,
+        links: Links,
+        now: Instant,
     }
 
     impl Known {
         fn plan(&self, epoch: u32, nodes: &[NodeRow], rows: &[ShardRow]) -> Plan {
-            let Known { shards, leaving, peers, wanted, draining } = self;
-            let (epoch, lease, draining) = (NodeEpoch(epoch), LEASE, *draining);
-            plan(&Own { epoch, lease, draining, shards, leaving, peers, wanted }, nodes, rows)
+            let Known { shards, leaving, peers, wanted, draining, links, now } = self;
+            let (epoch, lease, draining, now) = (NodeEpoch(epoch), LEASE, *draining, *now);
+            plan(
+                &Own { epoch, now, lease, links, draining, shards, leaving, peers, wanted },
+                nodes,
+                rows,
+            )
         }
     }
 
@@ -273,5 +345,143 @@ mod tests {
         };
         let levels: Vec<_> = plan.calls.iter().map(level).collect();
         assert!(levels.len() == 30 && levels.is_sorted_by(|a, b| a >= b), "{levels:?}");
+    }
+    /// A node that ranks first for this peer, one that does not, and the shard.
+    fn ranked() -> (u32, u32, QueueId) {
+        let shard = QueueId(7);
+        let first = first_of(&[node(1, 4), node(2, 4)], shard).unwrap().0;
+        (first, 3 - first, shard)
+    }
+
+    /// A node that has looked at these rows before, so long ago; the peer had called it then.
+    fn held(own: u32, looked: Duration, row: &ShardRow) -> Known {
+        let mut links = Links::default();
+        let (now, nodes) = (Instant(1_000_000_000), [node(1, 4), node(2, 4)]);
+        links.changed(now, [row.shard].into(), [row.shard].into());
+        let own = (NodeEpoch(own), LEASE);
+        links.looked(now, own, (&nodes, std::slice::from_ref(row)), |_| None);
+        let peers = [(row.shard, row.name.clone())].into();
+        Known { links, peers, now: now + looked, ..Known::default() }
+    }
+
+    #[test]
+    fn who_was_called_by_a_peer_asks_for_it_once_its_messages_wait_for_half_a_lease() {
+        let (first, other, shard) = ranked();
+        let nodes = [node(1, 4), node(2, 4)];
+        let waiting = ShardRow { waits: Some(Precedence::Flash), ..row(shard.0, Some(first)) };
+        let asks = |looked, row: &ShardRow| {
+            held(other, looked, row).plan(other, &nodes, std::slice::from_ref(row)).calls
+        };
+        assert_eq!(asks(LEASE / 2, &waiting), [Call::Ask(shard)]);
+        assert_eq!(asks(LEASE / 4, &waiting), []);
+        assert_eq!(asks(LEASE, &row(shard.0, Some(first))), [], "nothing waits");
+        // Two that ask would go on asking.
+        let by = |epoch| ShardRow { asked_by: Some(NodeEpoch(epoch)), ..waiting.clone() };
+        assert_eq!(asks(LEASE, &by(first)), []);
+        assert_eq!(asks(LEASE, &by(other)), [], "it has asked");
+        assert_eq!(asks(LEASE, &by(9)), [Call::Ask(shard)], "who asked is dead");
+        // The peer is gone.
+        let gone = asks(LEASE * 20, &by(other));
+        assert_eq!(gone, [], "it is bound");
+        let mut known = held(other, LEASE * 20, &by(other));
+        known.links.changed(Instant(1_000_000_000), BTreeSet::new(), BTreeSet::new());
+        assert_eq!(known.plan(other, &nodes, &[by(other)]).calls, [Call::Withdraw(shard)]);
+    }
+
+    #[test]
+    fn a_peer_that_only_its_owner_has_an_association_with_is_not_given_to_the_first() {
+        let (first, other, shard) = ranked();
+        let nodes = [node(1, 4), node(2, 4)];
+        let asked = ShardRow { asked_by: Some(NodeEpoch(first)), ..row(shard.0, Some(other)) };
+        let leaves = |mut known: Known| {
+            known.shards = [shard].into();
+            known.plan(other, &nodes, std::slice::from_ref(&asked)).leave
+        };
+        assert_eq!(leaves(held(other, LEASE, &asked)), []);
+        assert_eq!(leaves(Known { draining: true, ..held(other, LEASE, &asked) }), [shard]);
+        assert_eq!(leaves(Known::default()), [shard], "the peer has none");
+        // The node has called it too.
+        let mut known = held(other, LEASE, &asked);
+        known.links.changed(known.now, [shard].into(), BTreeSet::new());
+        assert_eq!(leaves(known), [shard]);
+        // It has hung up: it may call again, but perhaps another node.
+        let hung_up = |after| {
+            let mut known = held(other, LEASE, &asked);
+            known.links.changed(known.now, BTreeSet::new(), BTreeSet::new());
+            known.now = known.now + after;
+            known
+        };
+        assert_eq!(leaves(hung_up(LEASE)), []);
+        assert_eq!(leaves(hung_up(Duration::from_secs(60))), [shard]);
+        let mut known = hung_up(LEASE);
+        known.links.called_elsewhere(shard);
+        assert_eq!(leaves(known), [shard]);
+    }
+
+    #[test]
+    fn an_owner_gives_a_peer_to_whom_it_has_called_unless_it_has_an_association() {
+        let (first, other, shard) = ranked();
+        let nodes = [node(1, 4), node(2, 4)];
+        let asked = ShardRow { asked_by: Some(NodeEpoch(other)), ..row(shard.0, Some(first)) };
+        let leaves = |known: &Known, nodes: &[NodeRow]| {
+            let shards = [shard].into();
+            let (links, now) = (known.links.clone(), known.now);
+            let known = Known { shards, links, now, ..Known::default() };
+            known.plan(first, nodes, std::slice::from_ref(&asked)).leave
+        };
+        let mut known = Known { now: Instant(1_000_000_000), ..Known::default() };
+        assert_eq!(leaves(&known, &nodes), [shard]);
+        assert_eq!(leaves(&known, &nodes[..1]), [], "who asked is gone");
+        known.links.changed(known.now, [shard].into(), BTreeSet::new());
+        assert_eq!(leaves(&known, &nodes), []);
+        // Between two associations.
+        known.links.changed(known.now, BTreeSet::new(), BTreeSet::new());
+        known.now = known.now + LEASE / 4;
+        assert_eq!(leaves(&known, &nodes), []);
+        known.now = known.now + LEASE / 4;
+        assert_eq!(leaves(&known, &nodes), [shard]);
+    }
+
+    #[test]
+    fn who_has_given_a_peer_away_leaves_it_to_who_asked() {
+        let (first, other, shard) = ranked();
+        let nodes = [node(1, 4), node(2, 4)];
+        let asked = ShardRow { asked_by: Some(NodeEpoch(other)), ..row(shard.0, Some(first)) };
+        let takes = |own: u32, owner: u32, since| {
+            let (now, mut links) = (Instant(1_000_000_000), Links::default());
+            let free = ShardRow { since, ..row(shard.0, None) };
+            for row in [&asked, &free] {
+                let before = |_| Some(NodeEpoch(owner));
+                links.looked(
+                    now,
+                    (NodeEpoch(own), LEASE),
+                    (&nodes, std::slice::from_ref(row)),
+                    before,
+                );
+            }
+            let peers = [(shard, String::new())].into();
+            let known = Known { links, peers, now, ..Known::default() };
+            known.plan(own, &nodes, &[free]).calls.len()
+        };
+        assert_eq!(takes(first, first, Duration::ZERO), 0);
+        assert_eq!(takes(other, first, Duration::ZERO), 1);
+        assert_eq!(takes(first, first, LEASE / 2), 1, "the other did not take it");
+        assert_eq!(takes(first, 9, Duration::ZERO), 1, "its owner died, and gave nothing away");
+    }
+
+    #[test]
+    fn a_peer_that_its_owner_keeps_does_not_keep_others_from_moving() {
+        let peers: BTreeMap<QueueId, String> =
+            (0..60).map(|shard| (QueueId(shard), String::new())).collect();
+        let nodes = [node(1, 4), node(2, 4)];
+        let mut rows: Vec<ShardRow> = (0..60).map(|shard| row(shard, Some(1))).collect();
+        let mine = rows.iter_mut().find(|row| first_of(&nodes, row.shard) == Some(NodeEpoch(2)));
+        mine.unwrap().asked_by = Some(NodeEpoch(2));
+        let mut known = Known { peers, ..Known::default() };
+        known.links.looked(known.now, (NodeEpoch(2), LEASE), (&nodes, &rows), |_| None);
+        assert_eq!(known.plan(2, &nodes, &rows).calls, []);
+        known.now = known.now + LEASE;
+        let next = known.plan(2, &nodes, &rows).calls;
+        assert!(matches!(next[..], [Call::Ask(_)]), "{next:?}");
     }
 }

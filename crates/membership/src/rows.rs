@@ -50,7 +50,7 @@ pub struct ShardRow {
     pub since: Duration,
     /// Another node asks the owner to give it away.
     pub asked_by: Option<NodeEpoch>,
-    /// The highest precedence that waits in it; `None` where it has an owner, or nothing waits.
+    /// The highest precedence that waits in it; `None` for a mailbox that has an owner, or where nothing waits.
     pub waits: Option<Precedence>,
 }
 
@@ -103,6 +103,8 @@ pub struct Changes {
     pub shards: Vec<QueueId>,
     /// Names of values that were written.
     pub values: Vec<String>,
+    /// Peers, by shard, that have called a node which does not own it, and that node.
+    pub bound: Vec<(QueueId, NodeEpoch)>,
     /// Nodes or owners have changed, or a shard is asked for.
     pub members: bool,
     /// Users were added, changed or removed.

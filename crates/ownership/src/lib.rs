@@ -15,6 +15,7 @@
 //! is a run.
 
 mod batches;
+mod callers;
 mod machine;
 pub mod reading;
 mod users;

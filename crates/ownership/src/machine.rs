@@ -1,6 +1,7 @@
 //! The machine.
 
 use crate::batches::{BatchEnd, Batches, EntryChange};
+use crate::callers::Callers;
 use crate::reading::Reading;
 use crate::users::Users;
 use base::{EntryId, Instant, PeerId};
@@ -11,7 +12,7 @@ use engine::registered::{REGISTERED, Registration};
 use membership::rows::{Changes, Place, ShardPage};
 use membership::{Answer, Call, Fence, Membership, NodeEpoch, Settings};
 use node_api::api::Input as NodeInput;
-use node_api::api::shards::ShardChange;
+use node_api::api::shards::{PeerLinks, ShardChange};
 use node_api::api::{channel_order, lists, operator, site_orders};
 use node_api::ids::Token;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -115,6 +116,8 @@ pub enum Input {
     Drain,
     /// The node is to take shards again.
     Undrain,
+    /// The peers with open associations at the node: to be given after each step that has changed them.
+    Links(PeerLinks),
 }
 
 /// What the machine wants done.
@@ -144,6 +147,8 @@ pub enum Output {
     ReadValue(&'static str),
     /// The users of the site are to be read again. What they are now is the node's affair, and not answered here.
     ReadUsers,
+    /// The other nodes are to know that the peer of this shard has called this node. Not answered.
+    Announce(QueueId),
     /// Answered by [`Input::BatchesEnded`] once all batches that were handed over before have ended.
     AfterBatches(QueueId, Fence),
     /// An input for the node.
@@ -191,6 +196,7 @@ pub struct Ownership {
     /// [`Output::LookForNews`] is not answered.
     is_looking: bool,
     users: Users,
+    callers: Callers,
     /// Values that could not be read.
     unread: BTreeSet<&'static str>,
     /// Registrations that could not be read, and whether the users could not be.
@@ -223,6 +229,7 @@ impl Ownership {
             batches: Batches::default(),
             is_looking: false,
             users: Users::default(),
+            callers: Callers::default(),
             unread: BTreeSet::new(),
             unregistered: BTreeSet::new(),
             users_unread: false,
@@ -233,7 +240,8 @@ impl Ownership {
     /// When the next [`Input::Tick`] is due.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        let deadlines = [self.users.deadline(), self.membership.deadline()];
+        let deadlines =
+            [self.users.deadline(), self.callers.deadline(), self.membership.deadline()];
         deadlines.into_iter().flatten().min().filter(|_| self.has_begun)
     }
 
@@ -299,12 +307,41 @@ impl Ownership {
             Input::Peers(peers) => self.member(now, membership::Input::Peers(peers)),
             Input::Drain => self.member(now, membership::Input::Drain),
             Input::Undrain => self.member(now, membership::Input::Undrain),
+            Input::Links(links) => self.links_changed(now, &links),
+        }
+    }
+
+    fn links_changed(&mut self, now: Instant, links: &PeerLinks) {
+        let membership = &self.membership;
+        self.callers.changed(now, links, |shard| !membership.owns(shard));
+        let shards = |peers: &BTreeSet<PeerId>| {
+            peers.iter().map(|peer| NextHop::Peer(*peer).queue()).collect()
+        };
+        let (linked, held) = (shards(&links.linked), shards(&links.held));
+        self.member(now, membership::Input::Links { linked, held });
+        self.announce(now);
+    }
+
+    /// Other nodes wait less long for a peer that has called this one.
+    fn announce(&mut self, now: Instant) {
+        self.outputs.extend(self.callers.take_due(now).into_iter().map(Output::Announce));
+    }
+
+    /// Peers have called other nodes.
+    fn bound_elsewhere(&mut self, now: Instant, bound: &[(QueueId, NodeEpoch)]) {
+        let own = self.membership.epoch();
+        for (shard, _) in bound.iter().filter(|(_, node)| Some(*node) != own) {
+            self.member(now, membership::Input::CalledElsewhere(*shard));
+            if let Some(Shard { hop: NextHop::Peer(peer), .. }) = self.shards.get(shard) {
+                self.node(NodeInput::PeerBoundElsewhere(*peer));
+            }
         }
     }
 
     fn tick(&mut self, now: Instant) {
         let overdue = self.users.take_overdue(now);
         self.serve(now, overdue);
+        self.announce(now);
         self.member(now, membership::Input::Tick);
     }
 
@@ -395,7 +432,11 @@ impl Ownership {
     }
 
     fn changed(&mut self, now: Instant, changes: &Changes) {
-        let is_named = !changes.shards.is_empty() || !changes.values.is_empty() || changes.users;
+        let is_named = !changes.shards.is_empty()
+            || !changes.values.is_empty()
+            || !changes.bound.is_empty()
+            || changes.users;
+        self.bound_elsewhere(now, &changes.bound);
         changes.shards.iter().for_each(|shard| self.read(*shard));
         if changes.all || !is_named {
             self.look_at_shards(changes.all);

@@ -7,13 +7,14 @@ use engine::journal::{Entry, QueueId};
 use membership::rows::{Changes, ShardPage};
 use membership::{Acquired, Answer, Call, Fence, NodeEpoch, NodeRow, Renewal, Settings, ShardRow};
 use node_api::api::Input as NodeInput;
-use node_api::api::shards::ShardChange;
+use node_api::api::shards::{PeerLinks, ShardChange};
 use node_api::ids::Token;
 use ownership::{BatchEnd, EntryChange, Input, Output, Ownership};
 use std::time::Duration;
 
 const LEASE: Duration = Duration::from_secs(4);
 const WEST: QueueId = QueueId(3);
+const SECOND: Duration = Duration::from_secs(1);
 
 struct Played {
     machine: Ownership,
@@ -33,6 +34,8 @@ enum Wanted {
     Registrations,
     AfterBatches(QueueId, Fence),
     News(Vec<QueueId>),
+    Announced(QueueId),
+    BoundElsewhere(PeerId),
 }
 
 impl Played {
@@ -83,6 +86,10 @@ impl Played {
                 }
                 Output::LookForNews(places) => {
                     wanted.push(Wanted::News(places.iter().map(|(shard, _)| *shard).collect()));
+                }
+                Output::Announce(shard) => wanted.push(Wanted::Announced(shard)),
+                Output::Node(NodeInput::PeerBoundElsewhere(peer)) => {
+                    wanted.push(Wanted::BoundElsewhere(peer));
                 }
                 Output::Noted(_)
                 | Output::Drained
@@ -445,4 +452,57 @@ fn values_of_the_site_that_are_not_there_are_empty_ones() {
     let numbers = values.iter().any(|v| matches!(v, NodeInput::RecoveredMailboxes(_)));
     assert!(!numbers, "an empty value has no numbers of mailboxes");
     assert!(ownership::site_values(|_| Err::<_, String>("away".to_owned())).is_err());
+}
+
+/// The associations of the node, where this peer has called it.
+fn called(peer: PeerId, opened: Instant) -> Input {
+    let linked = [peer].into();
+    Input::Links(PeerLinks { called: [(peer, opened)].into(), linked, ..PeerLinks::default() })
+}
+
+#[test]
+fn a_peer_that_calls_is_announced_unless_it_is_the_node_s_own() {
+    let mut played = Played::new();
+    played.wanted();
+    let (east, now) = (PeerId(4), played.now);
+    let is_announced = |wanted: &[Wanted]| wanted.contains(&Wanted::Announced(QueueId(4)));
+    assert_eq!(played.give(called(PeerId(3), now)), [], "this node has west");
+    assert!(is_announced(&played.give(called(east, now))));
+    played.after(SECOND * 2);
+    assert!(!is_announced(&played.give(called(east, now))), "it is the same association");
+    // It hangs up and calls again.
+    assert!(!is_announced(&played.give(Input::Links(PeerLinks::default()))));
+    assert!(is_announced(&played.give(called(east, played.now))));
+}
+
+#[test]
+fn a_peer_that_calls_a_thousand_times_a_second_is_announced_once_a_second() {
+    let mut played = Played::new();
+    played.wanted();
+    let mut announced = 0;
+    for _ in 0..3_500 {
+        played.after(Duration::from_millis(1));
+        let wanted = played.give(called(PeerId(4), played.now));
+        announced += wanted.iter().filter(|one| matches!(one, Wanted::Announced(_))).count();
+    }
+    assert_eq!(announced, 4);
+    // The last bind is not forgotten.
+    let due = played.machine.deadline().expect("one is due");
+    assert!(due.since(played.now) <= SECOND);
+    played.now = due;
+    let wanted = played.give(Input::Tick);
+    assert!(wanted.contains(&Wanted::Announced(QueueId(4))), "{wanted:?}");
+}
+
+#[test]
+fn the_owner_of_a_peer_learns_that_it_has_called_another_node() {
+    let mut played = Played::new();
+    played.wanted();
+    let bound = |shard, node| {
+        let bound = vec![(shard, NodeEpoch(node))];
+        Input::Changed(Changes { bound, ..Changes::default() })
+    };
+    assert_eq!(played.give(bound(WEST, 2)), [Wanted::BoundElsewhere(PeerId(3))]);
+    assert_eq!(played.give(bound(QueueId(4), 2)), [], "another node has it");
+    assert_eq!(played.give(bound(WEST, 1)), [], "it was this node that announced it");
 }

@@ -23,6 +23,8 @@ use tokio_postgres::Row;
 const WATCHED: Duration = Duration::from_millis(200);
 /// Seconds for which a shard is free that never had an owner.
 const NEVER_OWNED: f64 = 61.0;
+/// Queues below this one are of peers.
+const ITEMS: u64 = 1 << 62;
 /// Octets of records of a page.
 const OCTETS: usize = 8 << 20;
 /// Epochs that are passed at once: some tenths of a second.
@@ -341,6 +343,22 @@ impl Cluster for PostgresStore {
         })
     }
 
+    fn withdraw(&self, shard: QueueId) -> Result<(), StoreError> {
+        let (node, queue) = (self.joined()?.node, stored(shard.0));
+        self.control.call("asking for a shard no longer", move |client| async move {
+            let sql = "UPDATE shard SET asked_by = NULL WHERE queue = $2 AND asked_by = $1";
+            client.rows(sql, &[&node, &queue]).await.map(drop)
+        })
+    }
+
+    fn announce(&self, shard: QueueId) -> Result<(), StoreError> {
+        let what = Arc::new(format!("b{} {}", stored(shard.0), self.joined()?.node));
+        self.control.call("announcing a bind", move |client| {
+            let what = Arc::clone(&what);
+            async move { client.rows("SELECT notify_nodes($1)", &[&*what]).await.map(drop) }
+        })
+    }
+
     fn nodes(&self) -> Result<Vec<NodeRow>, StoreError> {
         let rows = self.control.call("listing the nodes", |client| async move {
             let sql = "SELECT epoch, name, draining, \
@@ -359,7 +377,9 @@ impl Cluster for PostgresStore {
 
     fn shards(&self) -> Result<Vec<ShardRow>, StoreError> {
         let rows = self.control.call("listing the shards", |client| async move {
-            // One look-up for each queue that has entries, not one for each entry.
+            // One look-up for each queue that has entries, not one for each entry. Owned mailboxes are many, and of
+            // no interest.
+            let below = stored(ITEMS);
             let sql = "WITH RECURSIVE filled AS ( \
                          (SELECT queue FROM entry ORDER BY queue LIMIT 1) UNION ALL \
                          SELECT (SELECT queue FROM entry WHERE queue > f.queue ORDER BY queue LIMIT 1) \
@@ -369,10 +389,10 @@ impl Cluster for PostgresStore {
                          e.rank, CASE WHEN name IS NULL THEN e.record END \
                        FROM shard FULL JOIN (SELECT queue FROM filled WHERE queue IS NOT NULL) q \
                          USING (queue) \
-                       LEFT JOIN LATERAL (SELECT rank, record FROM entry WHERE entry.queue = coalesce(q.queue, shard.queue) \
-                         AND owner IS NULL ORDER BY rank, id LIMIT 1) e ON true \
+                       LEFT JOIN LATERAL (SELECT rank, record FROM entry WHERE entry.queue = q.queue \
+                         AND (owner IS NULL OR q.queue < $1) ORDER BY rank, id LIMIT 1) e ON true \
                        ORDER BY 1";
-            client.rows(sql, &[]).await
+            client.rows(sql, &[&below]).await
         })?;
         Ok(rows.iter().map(shard_row).collect())
     }

@@ -11,7 +11,7 @@ use crate::numbers::number;
 use engine::journal::QueueId;
 use std::sync::Arc;
 use std::time::Duration;
-use store::cluster::Changes;
+use store::cluster::{Changes, NodeEpoch};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 /// Most notices taken at once.
@@ -65,7 +65,7 @@ impl Watching {
     }
 }
 
-/// A notice: `e` and a queue, `v` and a name, `u`, or `m`.
+/// A notice: `e` and a queue, `v` and a name, `b` with a queue and a node, `u`, or `m`.
 fn add(changes: &mut Changes, what: &str) {
     if let Some(queue) = what.strip_prefix('e').and_then(|text| text.parse().ok()) {
         let queue = QueueId(number(queue));
@@ -76,11 +76,21 @@ fn add(changes: &mut Changes, what: &str) {
         if !changes.values.iter().any(|known| known == name) {
             changes.values.push(name.to_owned());
         }
+    } else if let Some(bound) = what.strip_prefix('b').and_then(bound) {
+        if !changes.bound.contains(&bound) {
+            changes.bound.push(bound);
+        }
     } else if what == "u" {
         changes.users = true;
     } else {
         changes.members = true;
     }
+}
+
+/// The peer of a queue has bound to a node.
+fn bound(text: &str) -> Option<(QueueId, NodeEpoch)> {
+    let (queue, node) = text.split_once(' ')?;
+    Some((QueueId(number(queue.parse().ok()?)), NodeEpoch(node.parse().ok()?)))
 }
 
 #[cfg(test)]
@@ -92,12 +102,16 @@ mod tests {
     fn a_notice_names_the_place() {
         let mut changes = Changes::default();
         let shard = format!("e{}", stored(7));
-        for what in [&shard[..], &shard, "vname", "vname", "m", "u"] {
+        let bound = format!("b{} 5", stored(9));
+        for what in [&shard[..], &shard, &bound, &bound, "vname", "vname", "u"] {
             add(&mut changes, what);
         }
+        assert!(!changes.members, "{changes:?}");
+        add(&mut changes, "m");
         let expected = Changes {
             shards: vec![QueueId(7)],
             values: vec!["name".to_owned()],
+            bound: vec![(QueueId(9), NodeEpoch(5))],
             members: true,
             users: true,
             all: false,

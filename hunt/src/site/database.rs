@@ -122,6 +122,11 @@ impl Database {
                 for row in shards.iter_mut().filter(|row| row.name.is_empty()) {
                     row.name = self.name_of(row.shard);
                 }
+                for row in shards.iter_mut().filter(|row| !row.shard.is_of_mailbox()) {
+                    let mut all = self.stored.entries.iter();
+                    let first = all.find(|(_, (queue, _))| *queue == row.shard);
+                    row.waits = first.map(|((Reverse(level), _), _)| *level);
+                }
                 shards.retain(|row| !row.shard.is_of_mailbox() || !row.name.is_empty());
             }
             (_, Call::Renew { .. }) => {}
@@ -146,6 +151,11 @@ impl Database {
 
     fn others(&mut self, run: u64) -> impl Iterator<Item = &mut Run> {
         self.runs.iter_mut().filter(move |(number, _)| **number != run).map(|(_, run)| run)
+    }
+
+    /// The others learn that the peer of a shard has called this node.
+    pub(super) fn announce(&mut self, run: u64, shard: QueueId, node: NodeEpoch) {
+        self.others(run).for_each(|run| run.changes.bound.push((shard, node)));
     }
 
     /// What others have changed since the last call.

@@ -10,7 +10,7 @@ use engine::journal::{Digest, QueueId, SpoolId};
 use membership::rows::{Changes, Place, ShardPage};
 use membership::{Answer, Call, Fence, NodeEpoch, Settings};
 use node::event::Kind;
-use node::shards::ShardChange;
+use node::shards::{PeerLinks, ShardChange};
 use node::{EdgeError, Input, Output, Principal, ReadError, Token};
 use ownership::{Notice, Ownership, changes_of};
 use std::cell::RefCell;
@@ -256,6 +256,11 @@ impl Member {
                     process.machine.handle(now.mono, ownership::Input::ValueUnread(name));
                 } else if let Some(value) = value {
                     process.machine.handle(now.mono, ownership::Input::Value(name, value));
+                }
+            }
+            Wants::Announce(shard) => {
+                if self.real >= self.cut_until {
+                    self.database.borrow_mut().announce(process.run, shard, process.node);
                 }
             }
             // All nodes have the same users, who register nothing.
@@ -580,6 +585,10 @@ impl Durable for Member {
         } else if is_due {
             self.machine_takes(now, ownership::Input::Tick, rng);
         }
+    }
+
+    fn links(&mut self, now: Now, links: PeerLinks, rng: &mut Rng) {
+        self.machine_takes(now, ownership::Input::Links(links), rng);
     }
 
     fn follow(&mut self) -> Option<Follow> {

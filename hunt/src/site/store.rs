@@ -3,6 +3,7 @@
 use super::member::Member;
 use base::rng::Rng;
 use base::{Instant, Now};
+use node::shards::PeerLinks;
 use node::{Input, Output};
 use testkit::{Death, Delays, Durable, FaultyStore, Follow, Opened, Reply};
 
@@ -60,6 +61,10 @@ impl Durable for SiteStore {
 
     fn before(&mut self, now: Now, rng: &mut Rng) {
         with!(self, one => one.before(now, rng));
+    }
+
+    fn links(&mut self, now: Now, links: PeerLinks, rng: &mut Rng) {
+        with!(self, one => Durable::links(&mut **one, now, links, rng));
     }
 
     fn follow(&mut self) -> Option<Follow> {

@@ -4,6 +4,7 @@ use super::Death;
 use crate::store::{Delays, FaultyStore, Reply};
 use base::rng::Rng;
 use base::{EntryId, Instant, Now};
+use node::shards::PeerLinks;
 use node::{Input, Output};
 use std::time::Duration;
 
@@ -90,6 +91,9 @@ pub trait Durable {
 
     /// Before the node gets an input at this time.
     fn before(&mut self, _now: Now, _rng: &mut Rng) {}
+
+    /// The node's associations with peers, after a step of it that has changed them.
+    fn links(&mut self, _now: Now, _links: PeerLinks, _rng: &mut Rng) {}
 
     /// What follows from the last calls, one thing after the other.
     fn follow(&mut self) -> Option<Follow> {

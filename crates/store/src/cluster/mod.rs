@@ -62,6 +62,19 @@ pub trait Cluster: Send + Sync + std::fmt::Debug {
     /// Those of the engine.
     fn ask(&self, shard: QueueId) -> Result<(), StoreError>;
 
+    /// Does not ask for it any longer.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    fn withdraw(&self, shard: QueueId) -> Result<(), StoreError>;
+
+    /// Has the other nodes learn that the peer of a shard has opened an association with this one:
+    /// [`Changes::bound`].
+    ///
+    /// # Errors
+    /// Those of the engine.
+    fn announce(&self, shard: QueueId) -> Result<(), StoreError>;
+
     /// The nodes that are not dead.
     ///
     /// # Errors

@@ -1,4 +1,5 @@
-//! What a node reads of the store it shares: entries of its shards, and what users have registered.
+//! What a node reads of the store it shares: entries of its shards, and what users have registered. And what it
+//! announces there, which nobody waits for.
 
 use super::{Cluster, Fence, Place, ShardPage};
 use crate::error::StoreError;
@@ -20,12 +21,19 @@ pub enum Wanted {
     News(Vec<(QueueId, Place)>),
     /// The values whose names begin so.
     Values(String),
+    /// The other nodes are to know that the peer of this shard has called this one. Not answered.
+    Announcement(QueueId),
 }
 
 impl Wanted {
-    /// The first page of a shard: a user waits for his mailbox, or a peer's messages for their owner.
+    /// The first page of a shard: a user waits for his mailbox, or a peer's messages for their owner. Or an owner waits
+    /// for a peer.
     fn is_first(&self) -> bool {
-        matches!(self, Wanted::Page(_, _, after, _) if *after == Place::default())
+        match self {
+            Wanted::Page(_, _, after, _) => *after == Place::default(),
+            Wanted::Announcement(_) => true,
+            Wanted::News(_) | Wanted::Values(_) => false,
+        }
     }
 }
 
@@ -78,6 +86,11 @@ pub fn serve(
                     Ok((value, cluster.shard_entries(shard, after, PAGE)?))
                 };
                 answer(Found::Page(shard, fence, read()));
+            }
+            Wanted::Announcement(shard) => {
+                if let Err(error) = cluster.announce(shard) {
+                    tracing::debug!(%error, "the other nodes cannot be notified of a bind");
+                }
             }
             Wanted::Values(prefix) => match values_below(store, &prefix) {
                 Ok(values) => {

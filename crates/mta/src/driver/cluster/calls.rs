@@ -133,6 +133,11 @@ impl Calls {
         let _ = self.reads.send(Wanted::News(places));
     }
 
+    /// Has the other nodes learn that the peer of this shard has called this one.
+    pub(super) fn announce(&self, shard: QueueId) {
+        let _ = self.reads.send(Wanted::Announcement(shard));
+    }
+
     /// Reads what a user has registered, by the name of the value, or what all have.
     pub(super) fn read_registrations(&self, name: Option<String>) {
         let _ = self.reads.send(Wanted::Values(name.unwrap_or_else(|| REGISTERED.to_owned())));
@@ -199,6 +204,7 @@ fn make(
             cluster.release(&both(*shard, name)).map(|()| Answer::Done)
         }
         Call::Ask(shard) => cluster.ask(*shard).map(|()| Answer::Done),
+        Call::Withdraw(shard) => cluster.withdraw(*shard).map(|()| Answer::Done),
         Call::Look => look(cluster),
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct Membered {
     machine: Ownership,
     cluster: Arc<dyn Cluster>,
     calls: Calls,
+    /// The node's count of the changes of its associations with peers that the machine knows.
+    link_changes: u64,
 }
 
 /// A store that several nodes share, and which of them this is.
@@ -52,7 +54,7 @@ impl Membered {
         let names = Names { node: node.name.clone(), lease: node.lease };
         let calls = Calls::start((cluster, store), answers, &names)
             .map_err(|e| DriverError::Broken(format!("cannot start a thread: {e}")))?;
-        Ok(Membered { machine, cluster: Arc::clone(cluster), calls })
+        Ok(Membered { machine, cluster: Arc::clone(cluster), calls, link_changes: 0 })
     }
 
     /// What a node does last, when all its batches have ended: others need not wait until its lease is over.
@@ -122,6 +124,17 @@ impl Driver {
         }
     }
 
+    /// The associations of the node with its peers have changed, perhaps: that decides where the peers belong.
+    pub(super) fn look_at_links(&mut self) {
+        let changes = self.node.link_changes();
+        if let Some(member) = &mut self.member
+            && std::mem::replace(&mut member.link_changes, changes) != changes
+        {
+            let links = self.node.links();
+            self.site_input(ownership::Input::Links(links));
+        }
+    }
+
     /// Something happened to what this node owns. What follows for the node comes behind its step.
     pub(super) fn site_input(&mut self, input: ownership::Input) {
         let now = self.clock.now().mono;
@@ -147,6 +160,7 @@ impl Driver {
                 member.calls.read((shard, fence), after, value);
             }
             Output::LookForNews(places) => member.calls.look_for_news(places),
+            Output::Announce(shard) => member.calls.announce(shard),
             Output::ReadRegistrations(name) => member.calls.read_registrations(name),
             Output::ReadUsers => self.reload_users(None),
             Output::ReadValue(name) => self.disk.read_value(name),

@@ -85,13 +85,7 @@ impl Outbound {
     /// A peer has bound to us, or to another node of the site: it is there, so it is worth while to try its channels. Not where it
     /// aborts what we send: its bind does not change that. Where it refuses our name or password, only
     /// now and then: it refuses our bind result too, and binds again and again.
-    pub(crate) fn peer_has_bound(
-        &mut self,
-        cx: &mut Context,
-        now: Now,
-        peer: PeerId,
-        why: &str,
-    ) {
+    pub(crate) fn peer_has_bound(&mut self, cx: &mut Context, now: Now, peer: PeerId, why: &str) {
         let ids: Vec<ChannelId> =
             self.channels.keys_in(scheduler::agenda::channels_of(peer)).collect();
         for id in ids {
