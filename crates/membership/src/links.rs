@@ -23,7 +23,8 @@ pub(crate) struct Links {
     /// Until when those were linked, and held, that are no longer.
     unlinked: BTreeMap<QueueId, Instant>,
     unheld: BTreeMap<QueueId, Instant>,
-    /// Since when messages wait at another owner for a peer that is held here.
+    /// Since when messages wait for a peer at another owner, and it has called this node; or at this node, which has no
+    /// association with it.
     waiting: BTreeMap<QueueId, Instant>,
     /// Since when this node has asked for a shard that another one has.
     asked: BTreeMap<QueueId, Instant>,
@@ -71,7 +72,12 @@ impl Links {
                 (shard, earlier.get(&shard).copied().unwrap_or(now))
             };
             let is_anothers = row.owner.is_some_and(|(owner, _)| owner != own);
-            if is_anothers && row.waits.is_some() && self.is_kept(now, shard) {
+            let is_elsewhere = match row.owner {
+                Some(_) if is_anothers => self.is_kept(now, shard),
+                Some(_) => !self.linked.contains(&shard),
+                None => false,
+            };
+            if is_elsewhere && row.waits.is_some() {
                 waiting.extend([since(&self.waiting)]);
             }
             if is_anothers && row.asked_by == Some(own) {
@@ -110,15 +116,15 @@ impl Links {
         self.is_held(shard) || is_gone && self.unheld.get(&shard).is_some_and(lately)
     }
 
-    /// This node has not reached the peer for half a lease, though it was to, and the peer has not called.
-    pub(crate) fn is_out_of_reach(&self, now: Instant, lease: Duration, shard: QueueId) -> bool {
-        let lately = |at: &Instant| now.since(*at) < lease / 2;
-        !self.linked.contains(&shard) && !self.unlinked.get(&shard).is_some_and(lately)
-    }
-
-    /// Messages wait at another owner for half a lease, and could be sent here.
+    /// Messages wait for half a lease at another owner, and could be sent here; or the other way about.
     pub(crate) fn is_stuck(&self, now: Instant, lease: Duration, shard: QueueId) -> bool {
         self.waiting.get(&shard).is_some_and(|since| now.since(*since) >= lease / 2)
+    }
+
+    /// They wait here, and for half a lease there was no association with the peer.
+    pub(crate) fn is_out_of_reach(&self, now: Instant, lease: Duration, shard: QueueId) -> bool {
+        let lately = |at: &Instant| now.since(*at) < lease / 2;
+        self.is_stuck(now, lease, shard) && !self.unlinked.get(&shard).is_some_and(lately)
     }
 
     /// This node has asked for a shard for a lease: the owner keeps it, perhaps for as long as its peer likes.

@@ -419,27 +419,36 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_gives_a_peer_to_whom_it_has_called_unless_it_has_an_association() {
+    fn an_owner_that_cannot_send_gives_a_peer_to_the_node_that_it_has_called() {
         let (first, other, shard) = ranked();
         let nodes = [node(1, 4), node(2, 4)];
-        let asked = ShardRow { asked_by: Some(NodeEpoch(other)), ..row(shard.0, Some(first)) };
-        let leaves = |known: &Known, nodes: &[NodeRow]| {
-            let shards = [shard].into();
-            let (links, now) = (known.links.clone(), known.now);
-            let known = Known { shards, links, now, ..Known::default() };
-            known.plan(first, nodes, std::slice::from_ref(&asked)).leave
+        let asked_by = Some(NodeEpoch(other));
+        let idle = ShardRow { asked_by, ..row(shard.0, Some(first)) };
+        let asked = ShardRow { waits: Some(Precedence::Flash), ..idle.clone() };
+        let mut known = Known { shards: [shard].into(), ..Known::default() };
+        // Looks at the store after this time.
+        let leaves = |known: &mut Known, after, nodes: &[NodeRow], row: &ShardRow| {
+            known.now = known.now + after;
+            let (own, rows) = ((NodeEpoch(first), LEASE), std::slice::from_ref(row));
+            known.links.looked(known.now, own, (nodes, rows), |_| None);
+            known.plan(first, nodes, rows).leave
         };
-        let mut known = Known { now: Instant(1_000_000_000), ..Known::default() };
-        assert_eq!(leaves(&known, &nodes), [shard]);
-        assert_eq!(leaves(&known, &nodes[..1]), [], "who asked is gone");
+        let quarter = LEASE / 4;
+        for expected in [&[][..], &[], &[shard]] {
+            assert_eq!(leaves(&mut known, quarter, &nodes, &asked), expected);
+        }
+        assert_eq!(leaves(&mut known, quarter, &nodes[..1], &asked), [], "who asked is gone");
+        assert_eq!(leaves(&mut known, quarter, &nodes, &idle), [], "nothing waits");
+        for expected in [&[][..], &[], &[shard]] {
+            assert_eq!(leaves(&mut known, quarter, &nodes, &asked), expected);
+        }
+        // It has an association, and then between two.
         known.links.changed(known.now, [shard].into(), BTreeSet::new());
-        assert_eq!(leaves(&known, &nodes), []);
-        // Between two associations.
+        assert_eq!(leaves(&mut known, LEASE, &nodes, &asked), []);
         known.links.changed(known.now, BTreeSet::new(), BTreeSet::new());
-        known.now = known.now + LEASE / 4;
-        assert_eq!(leaves(&known, &nodes), []);
-        known.now = known.now + LEASE / 4;
-        assert_eq!(leaves(&known, &nodes), [shard]);
+        for expected in [&[][..], &[], &[shard]] {
+            assert_eq!(leaves(&mut known, quarter, &nodes, &asked), expected);
+        }
     }
 
     #[test]

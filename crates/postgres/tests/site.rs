@@ -398,10 +398,42 @@ fn no_entry_of_another_node_is_missed() {
     assert_eq!(shards, [QUEUE], "nobody owns it");
 }
 
+/// Else a node that could send to a peer does not know that something waits for it.
+#[test]
+fn what_waits_for_a_peer_is_shown_whoever_owns_it_and_a_wish_for_it_can_be_withdrawn() {
+    let Some(site) = Site::if_installed() else { return };
+    let ((one, first), (two, second)) = (node(&site, "one"), node(&site, "two"));
+    let mailbox = QueueId(1 << 63 | 7);
+    for shard in [QUEUE, mailbox] {
+        ours(&one, shard, 0);
+    }
+    let seen = |shard| {
+        let rows = two.shards().unwrap();
+        let row = rows.into_iter().find(|row| row.shard == shard).unwrap();
+        (row.owner.map(|(owner, _)| owner), row.waits, row.asked_by)
+    };
+    assert_eq!(seen(QUEUE), (Some(first), None, None));
+    let in_mailbox = Op::PutEntry {
+        precedence: Precedence::Flash,
+        id: EntryId(900),
+        queue: mailbox,
+        record: Bytes::from_static(b"x"),
+    };
+    assert!(commit(&one, vec![put(1, b"x"), in_mailbox]).is_durable());
+    let (_, waits, _) = seen(QUEUE);
+    assert!(waits.is_some());
+    assert_eq!(seen(mailbox), (Some(first), None, None), "they are many");
+    two.ask(QUEUE).unwrap();
+    one.withdraw(QUEUE).unwrap();
+    assert_eq!(seen(QUEUE), (Some(first), waits, Some(second)), "it is not its own");
+    two.withdraw(QUEUE).unwrap();
+    assert_eq!(seen(QUEUE), (Some(first), waits, None));
+}
+
 #[test]
 fn what_others_do_is_noticed() {
     let Some(site) = Site::if_installed() else { return };
-    let ((one, _), (two, _)) = (node(&site, "one"), node(&site, "two"));
+    let ((one, _), (two, second)) = (node(&site, "one"), node(&site, "two"));
     let quiet = Duration::from_millis(300);
     assert!(one.watch(quiet).unwrap().all, "the first look");
     assert_eq!(one.watch(quiet).unwrap(), store::cluster::Changes::default());
@@ -424,6 +456,10 @@ fn what_others_do_is_noticed() {
     assert_eq!((changes.shards, changes.values), (vec![QUEUE], vec!["registered/ops".to_owned()]));
     two.ask(QUEUE).unwrap();
     assert!(one.watch(Duration::from_secs(5)).unwrap().members);
+    two.announce(QUEUE).unwrap();
+    let changes = one.watch(Duration::from_secs(5)).unwrap();
+    let bound = vec![(QUEUE, second)];
+    assert_eq!(changes, store::cluster::Changes { bound, ..<_>::default() });
     // A connection that is lost may have missed anything.
     site.sql("select pg_terminate_backend(pid) from pg_stat_activity where query like 'LISTEN%'");
     assert!((0..20).any(|_| one.watch(quiet).unwrap().all));

@@ -254,6 +254,27 @@ fn after_a_refused_password_the_wait_is_long_and_the_log_names_what_to_check() {
 }
 
 #[test]
+fn a_bind_of_the_peer_at_another_node_ends_the_wait_once_in_half_a_minute() {
+    let mut bench = facing_one(Answer::Refuse(MtaBindError::AuthenticationError));
+    bench.feed(Input::PeerBoundElsewhere(PeerId::of_name("another")));
+    bench.pass(SECOND);
+    assert_eq!(bench.script.connects.len(), 1, "it is not this peer");
+    let here = PeerId::of_name("act");
+    for _ in 0..20 {
+        bench.feed(Input::PeerBoundElsewhere(here));
+        bench.pass(SECOND);
+    }
+    assert_eq!(bench.script.connects.len(), 2, "it refuses what it is announced for");
+    let ended = &bench.last(Kind::WaitEnded).detail;
+    assert!(ended.contains("bound to another node"), "{ended}");
+    set_answer(&mut bench, Answer::Accept);
+    bench.pass(20 * SECOND);
+    bench.feed(Input::PeerBoundElsewhere(here));
+    bench.pass(SECOND);
+    assert!(is_open(&bench, 0));
+}
+
+#[test]
 fn after_a_password_refused_during_recovery_the_wait_is_long_and_all_is_sent_again() {
     let mut bench = facing_queued(
         vec![channel(0, Precedence::Routine, Connection::Permanent)],

@@ -1,7 +1,7 @@
 //! A transfer that is cut continues at its last confirmed checkpoint, whichever end opened the
 //! association and whichever sends: counted in octets of content that are sent.
 
-use base::Precedence;
+use base::{PeerId, Precedence};
 use node::Input;
 use node::changes::EdgeChanges;
 use node::config::{Connection, NodeConfig, Resume, X410};
@@ -215,6 +215,30 @@ fn with_resume_either_the_sender_recovers_an_association_that_the_peer_opened() 
             assert_eq!(case.sent(), before, "it waits for the peer, and does not begin again");
             let again = case.finish();
             assert_eq!(again <= AGAIN, continues, "{again} again\n{}", case.log());
+        }
+    }
+}
+
+/// It recovers nothing there, and perhaps never calls this node again.
+#[test]
+fn what_waits_for_a_peer_to_recover_it_begins_again_soon_after_the_peer_has_bound_to_another_node()
+{
+    for (seed, sender) in [(310, NAPLES), (311, ACT)] {
+        let opener = 1 - sender;
+        for binds in [false, true] {
+            let mut case = Case::new(seed, opener, sender, kept_open);
+            case.run_until_sent(200_000);
+            only(&mut case.network, sender);
+            case.network.cut();
+            case.network.run_for(Duration::from_secs(1));
+            let before = case.sent();
+            if binds {
+                let peer = PeerId::of_name(["act", "naples"][sender]);
+                case.network.feed(sender, Input::PeerBoundElsewhere(peer));
+            }
+            case.network.run_for(Duration::from_secs(15));
+            assert_eq!(case.sent() > before, binds, "{}", case.log());
+            case.finish();
         }
     }
 }
