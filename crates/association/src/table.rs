@@ -8,7 +8,7 @@ use crate::{Association, AssociationState};
 use base::ip_prefix::Origin;
 use base::marks::{Due, Marked};
 use base::{AssociationId, Instant};
-use node_api::api::shards::PeerLinks;
+use node_api::api::shards::PeerAssociations;
 use osi::api::Request;
 use scheduler::ChannelId;
 use std::collections::BTreeSet;
@@ -23,8 +23,8 @@ pub struct AssociationTable {
     touched: BTreeSet<AssociationId>,
     /// When each is due.
     deadlines: Due<AssociationId>,
-    /// How often one with a peer was opened, or has ended.
-    link_changes: u64,
+    /// One with a peer was opened, or has ended.
+    with_peers_changed: bool,
 }
 
 impl AssociationTable {
@@ -78,31 +78,29 @@ impl AssociationTable {
         self.connections.channel(channel).filter_map(|id| self.all.get(&id))
     }
 
-    /// Grows with each change of [`AssociationTable::links`].
-    pub fn link_changes(&self) -> u64 {
-        self.link_changes
-    }
-
-    /// The peers that have open associations.
-    pub fn links(&self) -> PeerLinks {
-        let mut links = PeerLinks::default();
+    /// The peers that have open associations, if that has changed since the last call.
+    pub fn take_with_peers(&mut self) -> Option<PeerAssociations> {
+        if !std::mem::take(&mut self.with_peers_changed) {
+            return None;
+        }
+        let mut found = PeerAssociations::default();
         let mut ours = BTreeSet::new();
         for association in self.connections.peers().filter_map(|id| self.all.get(&id)) {
             let AssociationState::Open { since } = association.state() else { continue };
             let Some(peer) = association.channel().map(|channel| channel.peer) else { continue };
-            links.linked.insert(peer);
+            found.open.insert(peer);
             if association.is_initiator() {
                 ours.insert(peer);
                 continue;
             }
-            let last = links.called.entry(peer).or_insert(since);
+            let last = found.called.entry(peer).or_insert(since);
             *last = since.max(*last);
             if association.is_two_way() {
-                links.held.insert(peer);
+                found.held.insert(peer);
             }
         }
-        links.held.retain(|peer| !ours.contains(peer));
-        links
+        found.held.retain(|peer| !ours.contains(peer));
+        Some(found)
     }
 
     // ----- added, moved, removed ------------------------------------------------------------------
@@ -131,7 +129,7 @@ impl AssociationTable {
 
     /// A peer has bound on this channel.
     pub fn peer_bound(&mut self, id: AssociationId, channel: ChannelId) {
-        self.link_changes += 1;
+        self.with_peers_changed = true;
         self.connections.on_channel(id, channel);
     }
 
@@ -153,7 +151,7 @@ impl AssociationTable {
     /// The connection of this association has ended.
     pub fn remove(&mut self, id: AssociationId) -> Option<Association> {
         let association = self.all.remove(&id)?;
-        self.link_changes += u64::from(association.channel().is_some());
+        self.with_peers_changed |= association.channel().is_some();
         self.connections.gone(id, association.channel(), association.connection.origin);
         self.touched.remove(&id);
         self.deadlines.set(id, None);

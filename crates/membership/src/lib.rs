@@ -16,13 +16,13 @@
 //! Who owns what is not agreed upon by messages. All nodes rank the nodes that live for each shard by a hash of
 //! both names; the first takes it, or any other if it stays free for longer than a lease. After a node has joined,
 //! shards move to it one by one; the others stay where they are. So does a peer that has called a node and that
-//! perhaps no other one can reach; and a node that such a peer has called asks for it (`links`).
+//! perhaps no other one can reach; and a node that such a peer has called asks for it (`reach`).
 
-mod links;
 mod machine;
 #[cfg(any(test, feature = "testing"))]
 pub mod model;
 mod plan;
+mod reach;
 pub mod rows;
 
 pub use machine::{Answer, Call, Input, Membership, Output, Settings};

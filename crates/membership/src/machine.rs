@@ -1,7 +1,7 @@
 //! The machine.
 
-use crate::links::Links;
 use crate::plan::{Own, Plan, plan};
+use crate::reach::Reach;
 use crate::rows::{Acquired, Fence, NodeEpoch, NodeRow, Renewal, ShardRow};
 use base::Instant;
 use engine::journal::QueueId;
@@ -112,9 +112,9 @@ pub enum Input {
     /// The node is to take shards again.
     Undrain,
     /// The peers with open associations at this node have changed.
-    Links {
+    Associations {
         /// All of them, by shard.
-        linked: BTreeSet<QueueId>,
+        open: BTreeSet<QueueId>,
         /// Those that opened all of theirs, and that can be sent to on one.
         held: BTreeSet<QueueId>,
     },
@@ -170,7 +170,7 @@ pub struct Membership {
     wanted: BTreeMap<QueueId, String>,
     draining: bool,
     drained: bool,
-    links: Links,
+    reach: Reach,
     /// What the last look found.
     nodes: Vec<NodeRow>,
     owners: BTreeMap<QueueId, NodeEpoch>,
@@ -199,7 +199,7 @@ impl Membership {
             wanted: BTreeMap::new(),
             draining: false,
             drained: false,
-            links: Links::default(),
+            reach: Reach::default(),
             nodes: Vec::new(),
             owners: BTreeMap::new(),
             outputs: VecDeque::new(),
@@ -325,8 +325,8 @@ impl Membership {
                 (self.draining, self.drained) = (false, false);
                 (self.renew_at, self.look_at) = (now, now);
             }
-            Input::Links { linked, held } => self.links.changed(now, linked, held),
-            Input::CalledElsewhere(shard) => self.links.called_elsewhere(shard),
+            Input::Associations { open, held } => self.reach.changed(now, open, held),
+            Input::CalledElsewhere(shard) => self.reach.called_elsewhere(shard),
         }
         self.go_on(now);
     }
@@ -428,7 +428,7 @@ impl Membership {
                 self.shards.insert(shard);
                 self.owned.insert(shard, (name.clone(), fence));
                 self.wanted.remove(&shard);
-                self.links.gained(now, shard);
+                self.reach.gained(now, shard);
                 self.outputs.push_back(Output::Gained(shard, name, fence));
             }
             (Call::Acquire { .. }, Answer::Acquired(Acquired::Dead)) => {
@@ -446,7 +446,7 @@ impl Membership {
             (Call::Bury(_), Answer::Done) => self.look_at = now,
             (Call::Ask(shard), Answer::Done) => {
                 if let Some(epoch) = self.epoch {
-                    self.links.has_asked(now, epoch, shard);
+                    self.reach.has_asked(now, epoch, shard);
                 }
                 self.look_at = self.look_at.min(now + RETRY);
             }
@@ -459,12 +459,12 @@ impl Membership {
         let Some(epoch) = self.epoch else { return };
         let lease = self.settings.lease;
         let before = |shard| self.owners.get(&shard).copied();
-        self.links.looked(now, (epoch, lease), (&nodes, rows), before);
+        self.reach.looked(now, (epoch, lease), (&nodes, rows), before);
         let own = Own {
             epoch,
             now,
             lease,
-            links: &self.links,
+            reach: &self.reach,
             draining: self.draining,
             shards: &self.shards,
             leaving: &self.leaving,

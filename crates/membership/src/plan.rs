@@ -1,7 +1,7 @@
 //! What a node calls for next, from what the store knows.
 
-use crate::links::Links;
 use crate::machine::Call;
+use crate::reach::Reach;
 use crate::rows::{NodeEpoch, NodeRow, ShardRow};
 use base::Instant;
 use engine::journal::QueueId;
@@ -18,7 +18,7 @@ pub(crate) struct Own<'a> {
     pub(crate) now: Instant,
     pub(crate) lease: Duration,
     /// Its associations with peers.
-    pub(crate) links: &'a Links,
+    pub(crate) reach: &'a Reach,
     pub(crate) draining: bool,
     /// The shards it owns.
     pub(crate) shards: &'a BTreeSet<QueueId>,
@@ -120,13 +120,13 @@ fn gives_to(own: &Own<'_>, nodes: &[NodeRow], shard: QueueId, by: NodeEpoch) -> 
     if shard.is_of_mailbox() {
         return true;
     }
-    if own.links.is_kept(own.now, shard) {
+    if own.reach.is_kept(own.now, shard) {
         return false;
     }
     // Else the peer has called the other node.
     let is_there = nodes.iter().any(|node| node.epoch == by && is_able(node));
     first_of(nodes, shard) == Some(by)
-        || is_there && own.links.is_out_of_reach(own.now, own.lease, shard)
+        || is_there && own.reach.is_out_of_reach(own.now, own.lease, shard)
 }
 
 fn take_or_ask(
@@ -150,8 +150,8 @@ fn take_or_ask(
         Some(_) if asked_by == Some(own.epoch) => {
             if is_first && is_peer {
                 // A peer that its owner keeps does not keep the others from moving.
-                *moves &= own.links.asks_in_vain(own.now, own.lease, shard);
-            } else if !shard.is_of_mailbox() && !own.links.is_kept(own.now, shard) {
+                *moves &= own.reach.asks_in_vain(own.now, own.lease, shard);
+            } else if !shard.is_of_mailbox() && !own.reach.is_kept(own.now, shard) {
                 plan.calls.push(Call::Withdraw(shard));
             }
         }
@@ -163,7 +163,7 @@ fn take_or_ask(
         }
         Some(_) => {
             let able = |by| nodes.iter().any(|node| node.epoch == by && is_able(node));
-            let is_stuck = own.links.is_stuck(own.now, own.lease, shard);
+            let is_stuck = own.reach.is_stuck(own.now, own.lease, shard);
             if is_peer && is_stuck && !asked_by.is_some_and(able) {
                 plan.calls.push(Call::Ask(shard));
             }
@@ -191,8 +191,8 @@ fn takes(
     if is_wanted || is_forgotten {
         return true;
     }
-    let given_to = own.links.given_to(shard);
-    if is_peer && (given_to == Some(own.epoch) || own.links.is_held(shard)) {
+    let given_to = own.reach.given_to(shard);
+    if is_peer && (given_to == Some(own.epoch) || own.reach.is_held(shard)) {
         return true;
     }
     // A mailbox is perhaps given away for somebody who wants it, and so is a peer that has called another node.
@@ -231,16 +231,16 @@ mod tests {
         peers: BTreeMap<QueueId, String>,
         wanted: BTreeMap<QueueId, String>,
         draining: bool,
-        links: Links,
+        reach: Reach,
         now: Instant,
     }
 
     impl Known {
         fn plan(&self, epoch: u32, nodes: &[NodeRow], rows: &[ShardRow]) -> Plan {
-            let Known { shards, leaving, peers, wanted, draining, links, now } = self;
+            let Known { shards, leaving, peers, wanted, draining, reach, now } = self;
             let (epoch, lease, draining, now) = (NodeEpoch(epoch), LEASE, *draining, *now);
             plan(
-                &Own { epoch, now, lease, links, draining, shards, leaving, peers, wanted },
+                &Own { epoch, now, lease, reach, draining, shards, leaving, peers, wanted },
                 nodes,
                 rows,
             )
@@ -355,13 +355,13 @@ mod tests {
 
     /// A node that has looked at these rows before, so long ago; the peer had called it then.
     fn held(own: u32, looked: Duration, row: &ShardRow) -> Known {
-        let mut links = Links::default();
+        let mut reach = Reach::default();
         let (now, nodes) = (Instant(1_000_000_000), [node(1, 4), node(2, 4)]);
-        links.changed(now, [row.shard].into(), [row.shard].into());
+        reach.changed(now, [row.shard].into(), [row.shard].into());
         let own = (NodeEpoch(own), LEASE);
-        links.looked(now, own, (&nodes, std::slice::from_ref(row)), |_| None);
+        reach.looked(now, own, (&nodes, std::slice::from_ref(row)), |_| None);
         let peers = [(row.shard, row.name.clone())].into();
-        Known { links, peers, now: now + looked, ..Known::default() }
+        Known { reach, peers, now: now + looked, ..Known::default() }
     }
 
     #[test]
@@ -384,7 +384,7 @@ mod tests {
         let gone = asks(LEASE * 20, &by(other));
         assert_eq!(gone, [], "it is bound");
         let mut known = held(other, LEASE * 20, &by(other));
-        known.links.changed(Instant(1_000_000_000), BTreeSet::new(), BTreeSet::new());
+        known.reach.changed(Instant(1_000_000_000), BTreeSet::new(), BTreeSet::new());
         assert_eq!(known.plan(other, &nodes, &[by(other)]).calls, [Call::Withdraw(shard)]);
     }
 
@@ -402,19 +402,19 @@ mod tests {
         assert_eq!(leaves(Known::default()), [shard], "the peer has none");
         // The node has called it too.
         let mut known = held(other, LEASE, &asked);
-        known.links.changed(known.now, [shard].into(), BTreeSet::new());
+        known.reach.changed(known.now, [shard].into(), BTreeSet::new());
         assert_eq!(leaves(known), [shard]);
         // It has hung up: it may call again, but perhaps another node.
         let hung_up = |after| {
             let mut known = held(other, LEASE, &asked);
-            known.links.changed(known.now, BTreeSet::new(), BTreeSet::new());
+            known.reach.changed(known.now, BTreeSet::new(), BTreeSet::new());
             known.now = known.now + after;
             known
         };
         assert_eq!(leaves(hung_up(LEASE)), []);
         assert_eq!(leaves(hung_up(Duration::from_secs(60))), [shard]);
         let mut known = hung_up(LEASE);
-        known.links.called_elsewhere(shard);
+        known.reach.called_elsewhere(shard);
         assert_eq!(leaves(known), [shard]);
     }
 
@@ -430,7 +430,7 @@ mod tests {
         let leaves = |known: &mut Known, after, nodes: &[NodeRow], row: &ShardRow| {
             known.now = known.now + after;
             let (own, rows) = ((NodeEpoch(first), LEASE), std::slice::from_ref(row));
-            known.links.looked(known.now, own, (nodes, rows), |_| None);
+            known.reach.looked(known.now, own, (nodes, rows), |_| None);
             known.plan(first, nodes, rows).leave
         };
         let quarter = LEASE / 4;
@@ -443,9 +443,9 @@ mod tests {
             assert_eq!(leaves(&mut known, quarter, &nodes, &asked), expected);
         }
         // It has an association, and then between two.
-        known.links.changed(known.now, [shard].into(), BTreeSet::new());
+        known.reach.changed(known.now, [shard].into(), BTreeSet::new());
         assert_eq!(leaves(&mut known, LEASE, &nodes, &asked), []);
-        known.links.changed(known.now, BTreeSet::new(), BTreeSet::new());
+        known.reach.changed(known.now, BTreeSet::new(), BTreeSet::new());
         for expected in [&[][..], &[], &[shard]] {
             assert_eq!(leaves(&mut known, quarter, &nodes, &asked), expected);
         }
@@ -457,11 +457,11 @@ mod tests {
         let nodes = [node(1, 4), node(2, 4)];
         let asked = ShardRow { asked_by: Some(NodeEpoch(other)), ..row(shard.0, Some(first)) };
         let takes = |own: u32, owner: u32, since| {
-            let (now, mut links) = (Instant(1_000_000_000), Links::default());
+            let (now, mut reach) = (Instant(1_000_000_000), Reach::default());
             let free = ShardRow { since, ..row(shard.0, None) };
             for row in [&asked, &free] {
                 let before = |_| Some(NodeEpoch(owner));
-                links.looked(
+                reach.looked(
                     now,
                     (NodeEpoch(own), LEASE),
                     (&nodes, std::slice::from_ref(row)),
@@ -469,7 +469,7 @@ mod tests {
                 );
             }
             let peers = [(shard, String::new())].into();
-            let known = Known { links, peers, now, ..Known::default() };
+            let known = Known { reach, peers, now, ..Known::default() };
             known.plan(own, &nodes, &[free]).calls.len()
         };
         assert_eq!(takes(first, first, Duration::ZERO), 0);
@@ -487,7 +487,7 @@ mod tests {
         let mine = rows.iter_mut().find(|row| first_of(&nodes, row.shard) == Some(NodeEpoch(2)));
         mine.unwrap().asked_by = Some(NodeEpoch(2));
         let mut known = Known { peers, ..Known::default() };
-        known.links.looked(known.now, (NodeEpoch(2), LEASE), (&nodes, &rows), |_| None);
+        known.reach.looked(known.now, (NodeEpoch(2), LEASE), (&nodes, &rows), |_| None);
         assert_eq!(known.plan(2, &nodes, &rows).calls, []);
         known.now = known.now + LEASE;
         let next = known.plan(2, &nodes, &rows).calls;

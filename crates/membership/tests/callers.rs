@@ -129,7 +129,7 @@ impl Site {
         }
     }
 
-    fn links(&self, index: usize) -> Input {
+    fn associations(&self, index: usize) -> Input {
         let is_here = |(at, open): &(usize, Instant)| *at == index && *open <= self.now;
         let held: BTreeSet<QueueId> = self
             .bound
@@ -139,7 +139,7 @@ impl Site {
             .collect();
         let owned = self.nodes[index].iter().flat_map(|node| node.owned().map(|(shard, ..)| shard));
         let called = owned.filter(|shard| shard.0 >= CALLERS);
-        Input::Links { linked: held.iter().copied().chain(called).collect(), held }
+        Input::Associations { open: held.iter().copied().chain(called).collect(), held }
     }
 
     fn run(&mut self, time: Duration) {
@@ -148,7 +148,7 @@ impl Site {
             self.now = self.now + STEP;
             self.redial();
             for index in 0..NODES {
-                self.give(index, self.links(index));
+                self.give(index, self.associations(index));
                 let deadline = self.nodes[index].as_ref().and_then(Membership::deadline);
                 if deadline.is_some_and(|deadline| deadline <= self.now) {
                     self.give(index, Input::Tick);

@@ -3,7 +3,7 @@
 use base::Instant;
 use engine::NextHop;
 use engine::journal::QueueId;
-use node_api::api::shards::PeerLinks;
+use node_api::api::shards::PeerAssociations;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -30,10 +30,10 @@ impl Callers {
     pub(crate) fn changed(
         &mut self,
         now: Instant,
-        links: &PeerLinks,
+        found: &PeerAssociations,
         is_anothers: impl Fn(QueueId) -> bool,
     ) {
-        for (peer, opened) in &links.called {
+        for (peer, opened) in &found.called {
             let shard = NextHop::Peer(*peer).queue();
             let caller = self.0.entry(shard).or_default();
             if caller.opened.is_none_or(|last| *opened > last) {

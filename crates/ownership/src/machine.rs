@@ -12,7 +12,7 @@ use engine::registered::{REGISTERED, Registration};
 use membership::rows::{Changes, Place, ShardPage};
 use membership::{Answer, Call, Fence, Membership, NodeEpoch, Settings};
 use node_api::api::Input as NodeInput;
-use node_api::api::shards::{PeerLinks, ShardChange};
+use node_api::api::shards::{PeerAssociations, ShardChange};
 use node_api::api::{channel_order, lists, operator, site_orders};
 use node_api::ids::Token;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -117,7 +117,7 @@ pub enum Input {
     /// The node is to take shards again.
     Undrain,
     /// The peers with open associations at the node: to be given after each step that has changed them.
-    Links(PeerLinks),
+    Associations(PeerAssociations),
 }
 
 /// What the machine wants done.
@@ -307,18 +307,18 @@ impl Ownership {
             Input::Peers(peers) => self.member(now, membership::Input::Peers(peers)),
             Input::Drain => self.member(now, membership::Input::Drain),
             Input::Undrain => self.member(now, membership::Input::Undrain),
-            Input::Links(links) => self.links_changed(now, &links),
+            Input::Associations(found) => self.with_peers(now, &found),
         }
     }
 
-    fn links_changed(&mut self, now: Instant, links: &PeerLinks) {
+    fn with_peers(&mut self, now: Instant, found: &PeerAssociations) {
         let membership = &self.membership;
-        self.callers.changed(now, links, |shard| !membership.owns(shard));
+        self.callers.changed(now, found, |shard| !membership.owns(shard));
         let shards = |peers: &BTreeSet<PeerId>| {
             peers.iter().map(|peer| NextHop::Peer(*peer).queue()).collect()
         };
-        let (linked, held) = (shards(&links.linked), shards(&links.held));
-        self.member(now, membership::Input::Links { linked, held });
+        let (open, held) = (shards(&found.open), shards(&found.held));
+        self.member(now, membership::Input::Associations { open, held });
         self.announce(now);
     }
 

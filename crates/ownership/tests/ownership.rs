@@ -7,7 +7,7 @@ use engine::journal::{Entry, QueueId};
 use membership::rows::{Changes, ShardPage};
 use membership::{Acquired, Answer, Call, Fence, NodeEpoch, NodeRow, Renewal, Settings, ShardRow};
 use node_api::api::Input as NodeInput;
-use node_api::api::shards::{PeerLinks, ShardChange};
+use node_api::api::shards::{PeerAssociations, ShardChange};
 use node_api::ids::Token;
 use ownership::{BatchEnd, EntryChange, Input, Output, Ownership};
 use std::time::Duration;
@@ -456,8 +456,12 @@ fn values_of_the_site_that_are_not_there_are_empty_ones() {
 
 /// The associations of the node, where this peer has called it.
 fn called(peer: PeerId, opened: Instant) -> Input {
-    let linked = [peer].into();
-    Input::Links(PeerLinks { called: [(peer, opened)].into(), linked, ..PeerLinks::default() })
+    let open = [peer].into();
+    Input::Associations(PeerAssociations {
+        called: [(peer, opened)].into(),
+        open,
+        ..PeerAssociations::default()
+    })
 }
 
 #[test]
@@ -471,7 +475,7 @@ fn a_peer_that_calls_is_announced_unless_it_is_the_node_s_own() {
     played.after(SECOND * 2);
     assert!(!is_announced(&played.give(called(east, now))), "it is the same association");
     // It hangs up and calls again.
-    assert!(!is_announced(&played.give(Input::Links(PeerLinks::default()))));
+    assert!(!is_announced(&played.give(Input::Associations(PeerAssociations::default()))));
     assert!(is_announced(&played.give(called(east, played.now))));
 }
 

@@ -10,7 +10,7 @@ use engine::journal::{Digest, QueueId, SpoolId};
 use membership::rows::{Changes, Place, ShardPage};
 use membership::{Answer, Call, Fence, NodeEpoch, Settings};
 use node::event::Kind;
-use node::shards::{PeerLinks, ShardChange};
+use node::shards::{PeerAssociations, ShardChange};
 use node::{EdgeError, Input, Output, Principal, ReadError, Token};
 use ownership::{Notice, Ownership, changes_of};
 use std::cell::RefCell;
@@ -587,8 +587,8 @@ impl Durable for Member {
         }
     }
 
-    fn links(&mut self, now: Now, links: PeerLinks, rng: &mut Rng) {
-        self.machine_takes(now, ownership::Input::Links(links), rng);
+    fn with_peers(&mut self, now: Now, found: PeerAssociations, rng: &mut Rng) {
+        self.machine_takes(now, ownership::Input::Associations(found), rng);
     }
 
     fn follow(&mut self) -> Option<Follow> {

@@ -3,7 +3,7 @@
 use super::member::Member;
 use base::rng::Rng;
 use base::{Instant, Now};
-use node::shards::PeerLinks;
+use node::shards::PeerAssociations;
 use node::{Input, Output};
 use testkit::{Death, Delays, Durable, FaultyStore, Follow, Opened, Reply};
 
@@ -63,8 +63,8 @@ impl Durable for SiteStore {
         with!(self, one => one.before(now, rng));
     }
 
-    fn links(&mut self, now: Now, links: PeerLinks, rng: &mut Rng) {
-        with!(self, one => Durable::links(&mut **one, now, links, rng));
+    fn with_peers(&mut self, now: Now, found: PeerAssociations, rng: &mut Rng) {
+        with!(self, one => Durable::with_peers(&mut **one, now, found, rng));
     }
 
     fn follow(&mut self) -> Option<Follow> {

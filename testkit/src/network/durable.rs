@@ -4,7 +4,7 @@ use super::Death;
 use crate::store::{Delays, FaultyStore, Reply};
 use base::rng::Rng;
 use base::{EntryId, Instant, Now};
-use node::shards::PeerLinks;
+use node::shards::PeerAssociations;
 use node::{Input, Output};
 use std::time::Duration;
 
@@ -93,7 +93,7 @@ pub trait Durable {
     fn before(&mut self, _now: Now, _rng: &mut Rng) {}
 
     /// The node's associations with peers, after a step of it that has changed them.
-    fn links(&mut self, _now: Now, _links: PeerLinks, _rng: &mut Rng) {}
+    fn with_peers(&mut self, _now: Now, _found: PeerAssociations, _rng: &mut Rng) {}
 
     /// What follows from the last calls, one thing after the other.
     fn follow(&mut self) -> Option<Follow> {

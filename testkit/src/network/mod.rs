@@ -306,16 +306,17 @@ impl<S: Durable> Network<S> {
         }
         self.sites[site].node.handle(now, input);
         self.drain(site);
-        self.pass_links(site);
+        self.pass_with_peers(site);
     }
 
     /// Who drives a node passes on which peers have associations with it.
-    fn pass_links(&mut self, site: usize) {
+    fn pass_with_peers(&mut self, site: usize) {
         let now = self.clock_at(site);
         let s = &mut self.sites[site];
-        let changes = s.node.link_changes();
-        if !s.is_down && std::mem::replace(&mut s.link_changes, changes) != changes {
-            s.store.links(now, s.node.links(), &mut self.rng);
+        if !s.is_down
+            && let Some(found) = s.node.take_with_peers()
+        {
+            s.store.with_peers(now, found, &mut self.rng);
         }
     }
 

@@ -47,8 +47,6 @@ pub struct Site<S = FaultyStore> {
     pub frozen: bool,
     /// Its process is stopped, and gets what comes when it continues.
     pub sleeps_until: Instant,
-    /// Of the node, as its store knows it.
-    pub(super) link_changes: u64,
     /// Both its clocks gain so many microseconds in a second.
     pub gains: i64,
     /// Its wall clock is ahead by so many microseconds.
@@ -82,7 +80,6 @@ impl<S> Site<S> {
             distrusts: false,
             frozen: false,
             sleeps_until: Instant(0),
-            link_changes: 0,
             gains: 0,
             clock_set: 0,
             delays: None,

@@ -438,7 +438,7 @@ impl Driver {
         while let Some(input) = self.inputs.pop_front() {
             self.look_at_lease();
             self.step(input);
-            self.look_at_links();
+            self.look_at_peers();
             self.site_wants();
         }
         self.is_stepping = false;

@@ -29,9 +29,9 @@ pub enum ShardChange {
 
 /// The peers that have open associations with this node, whether it owns their entries or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PeerLinks {
+pub struct PeerAssociations {
     /// All of them.
-    pub linked: BTreeSet<PeerId>,
+    pub open: BTreeSet<PeerId>,
     /// Those that opened one themselves, and when the last such one was opened.
     pub called: BTreeMap<PeerId, Instant>,
     /// Those that opened all of theirs, and gave us leave to send on one of them: perhaps nobody else can reach them.

@@ -20,7 +20,7 @@ pub(crate) mod users;
 
 use crate::admission::Admission;
 use crate::api::operator::{Act, Operator};
-use crate::api::shards::PeerLinks;
+use crate::api::shards::PeerAssociations;
 use crate::api::{Input, Output};
 use crate::arrivals::Arrivals;
 use crate::commits::pending::ChannelOperation;
@@ -250,16 +250,9 @@ impl Node {
         self.cx.outputs.poll()
     }
 
-    /// The peers that have open associations with this node.
-    #[must_use]
-    pub fn links(&self) -> PeerLinks {
-        self.cx.associations.links()
-    }
-
-    /// A number that grows whenever an association with a peer is opened, or ends.
-    #[must_use]
-    pub fn link_changes(&self) -> u64 {
-        self.cx.associations.link_changes()
+    /// The peers that have open associations with this node, if that has changed since the last call.
+    pub fn take_with_peers(&mut self) -> Option<PeerAssociations> {
+        self.cx.associations.take_with_peers()
     }
 
     /// When to hand in [`Input::Tick`].

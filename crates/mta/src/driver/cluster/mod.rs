@@ -27,8 +27,6 @@ pub(super) struct Membered {
     machine: Ownership,
     cluster: Arc<dyn Cluster>,
     calls: Calls,
-    /// The node's count of the changes of its associations with peers that the machine knows.
-    link_changes: u64,
 }
 
 /// A store that several nodes share, and which of them this is.
@@ -54,7 +52,7 @@ impl Membered {
         let names = Names { node: node.name.clone(), lease: node.lease };
         let calls = Calls::start((cluster, store), answers, &names)
             .map_err(|e| DriverError::Broken(format!("cannot start a thread: {e}")))?;
-        Ok(Membered { machine, cluster: Arc::clone(cluster), calls, link_changes: 0 })
+        Ok(Membered { machine, cluster: Arc::clone(cluster), calls })
     }
 
     /// What a node does last, when all its batches have ended: others need not wait until its lease is over.
@@ -125,13 +123,11 @@ impl Driver {
     }
 
     /// The associations of the node with its peers have changed, perhaps: that decides where the peers belong.
-    pub(super) fn look_at_links(&mut self) {
-        let changes = self.node.link_changes();
-        if let Some(member) = &mut self.member
-            && std::mem::replace(&mut member.link_changes, changes) != changes
+    pub(super) fn look_at_peers(&mut self) {
+        if self.member.is_some()
+            && let Some(found) = self.node.take_with_peers()
         {
-            let links = self.node.links();
-            self.site_input(ownership::Input::Links(links));
+            self.site_input(ownership::Input::Associations(found));
         }
     }
 

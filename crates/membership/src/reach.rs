@@ -15,13 +15,13 @@ const CALLED_LATELY: Duration = Duration::from_secs(60);
 
 /// What a node knows of its associations with peers.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Links {
+pub(crate) struct Reach {
     /// Peers with an open association here.
-    linked: BTreeSet<QueueId>,
+    open: BTreeSet<QueueId>,
     /// Those that opened all of theirs, and that can be sent to on one.
     held: BTreeSet<QueueId>,
-    /// Until when those were linked, and held, that are no longer.
-    unlinked: BTreeMap<QueueId, Instant>,
+    /// Until when those were open, and held, that are no longer.
+    closed: BTreeMap<QueueId, Instant>,
     unheld: BTreeMap<QueueId, Instant>,
     /// Since when messages wait for a peer at another owner, and it has called this node; or at this node, which has no
     /// association with it.
@@ -32,17 +32,17 @@ pub(crate) struct Links {
     given_to: BTreeMap<QueueId, NodeEpoch>,
 }
 
-impl Links {
+impl Reach {
     /// The associations of this node have changed.
     pub(crate) fn changed(
         &mut self,
         now: Instant,
-        linked: BTreeSet<QueueId>,
+        open: BTreeSet<QueueId>,
         held: BTreeSet<QueueId>,
     ) {
-        self.unlinked.extend(self.linked.difference(&linked).map(|shard| (*shard, now)));
+        self.closed.extend(self.open.difference(&open).map(|shard| (*shard, now)));
         self.unheld.extend(self.held.difference(&held).map(|shard| (*shard, now)));
-        (self.linked, self.held) = (linked, held);
+        (self.open, self.held) = (open, held);
     }
 
     /// A peer has called another node: it is not kept for what it did here before.
@@ -52,7 +52,7 @@ impl Links {
 
     /// The node owns a shard from now on: it has some time to reach the peer.
     pub(crate) fn gained(&mut self, now: Instant, shard: QueueId) {
-        self.unlinked.insert(shard, now);
+        self.closed.insert(shard, now);
     }
 
     /// What a look found. `before` gives the owner that the last one found.
@@ -74,7 +74,7 @@ impl Links {
             let is_anothers = row.owner.is_some_and(|(owner, _)| owner != own);
             let is_elsewhere = match row.owner {
                 Some(_) if is_anothers => self.is_kept(now, shard),
-                Some(_) => !self.linked.contains(&shard),
+                Some(_) => !self.open.contains(&shard),
                 None => false,
             };
             if is_elsewhere && row.waits.is_some() {
@@ -92,7 +92,7 @@ impl Links {
             given_to.extend(by.map(|by| (shard, by)));
         }
         (self.waiting, self.asked, self.given_to) = (waiting, asked, given_to);
-        self.unlinked.retain(|_, at| now.since(*at) < lease);
+        self.closed.retain(|_, at| now.since(*at) < lease);
         self.unheld.retain(|_, at| now.since(*at) < CALLED_LATELY);
     }
 
@@ -112,7 +112,7 @@ impl Links {
     /// The same, or it was so a while ago, and the peer has called no other node since.
     pub(crate) fn is_kept(&self, now: Instant, shard: QueueId) -> bool {
         let lately = |at: &Instant| now.since(*at) < CALLED_LATELY;
-        let is_gone = !self.linked.contains(&shard);
+        let is_gone = !self.open.contains(&shard);
         self.is_held(shard) || is_gone && self.unheld.get(&shard).is_some_and(lately)
     }
 
@@ -124,7 +124,7 @@ impl Links {
     /// They wait here, and for half a lease there was no association with the peer.
     pub(crate) fn is_out_of_reach(&self, now: Instant, lease: Duration, shard: QueueId) -> bool {
         let lately = |at: &Instant| now.since(*at) < lease / 2;
-        self.is_stuck(now, lease, shard) && !self.unlinked.get(&shard).is_some_and(lately)
+        self.is_stuck(now, lease, shard) && !self.closed.get(&shard).is_some_and(lately)
     }
 
     /// This node has asked for a shard for a lease: the owner keeps it, perhaps for as long as its peer likes.
