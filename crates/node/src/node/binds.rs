@@ -70,8 +70,7 @@ impl Node {
         match (association.and_then(Association::channel), right) {
             (Some(channel), true) => {
                 if self.admission.responder_open(&mut self.cx, now, id, channel) {
-                    let why = "the peer has bound to us";
-                    self.outbound.peer_has_bound(&mut self.cx, now, channel.peer, why);
+                    self.outbound.peer_has_bound(&mut self.cx, now, channel.peer, "us");
                 }
             }
             (Some(_), false) => {

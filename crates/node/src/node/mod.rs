@@ -188,8 +188,7 @@ impl Node {
             }
             Input::Stop => self.stop(now),
             Input::PeerBoundElsewhere(peer) => {
-                let why = "the peer has bound to another node of the site";
-                self.outbound.peer_has_bound(&mut self.cx, now, peer, why);
+                self.outbound.peer_has_bound(&mut self.cx, now, peer, "another node of the site");
                 self.cx.recovery.bound_elsewhere(now.mono, peer);
             }
         }

@@ -85,9 +85,8 @@ impl Outbound {
     /// A peer has bound to us, or to another node of the site: it is there, so it is worth while to try its channels. Not where it
     /// aborts what we send: its bind does not change that. Where it refuses our name or password, only
     /// now and then: it refuses our bind result too, and binds again and again.
-    pub(crate) fn peer_has_bound(&mut self, cx: &mut Context, now: Now, peer: PeerId, why: &str) {
-        let ids: Vec<ChannelId> =
-            self.channels.keys_in(scheduler::agenda::channels_of(peer)).collect();
+    pub(crate) fn peer_has_bound(&mut self, cx: &mut Context, now: Now, peer: PeerId, whom: &str) {
+        let ids: Vec<_> = self.channels.keys_in(scheduler::agenda::channels_of(peer)).collect();
         for id in ids {
             let backs_off = self.blame.backs_off(id);
             let Some(state) = self.channels.get_mut(&id) else { continue };
@@ -95,7 +94,7 @@ impl Outbound {
             let waits = state.not_before.is_some_and(|at| at > now.mono);
             if waits && backs_off != state.not_before && !(state.refused.is_identity() && lately) {
                 state.peer_bound = Some(now.mono);
-                self.end_wait(cx, id, why);
+                self.end_wait(cx, id, &format!("the peer has bound to {whom}"));
             }
         }
     }
