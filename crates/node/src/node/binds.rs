@@ -140,10 +140,8 @@ impl Node {
             }
             VerifiedBind::Responder => {}
         }
-        let Some(association) = self.cx.associations.get(&id) else { return };
-        if !association.is_binding() {
-            return;
-        }
+        let association = self.cx.associations.get(&id).filter(|a| a.is_binding());
+        let Some(association) = association else { return };
         match (association.channel(), right) {
             (Some(channel), true) => self.outbound.initiator_open(&mut self.cx, now, id, channel),
             (Some(_), false) => {

@@ -105,8 +105,7 @@ impl Outbound {
             cx.queue.scheduler.hasten(now.mono, entry);
         }
         cx.queue.scheduler.hasten_failed(now.mono, channel.peer);
-        if self.channels.get(&channel).is_some_and(|s| s.not_before.is_some_and(|at| at > now.mono))
-        {
+        if self.channels.get(&channel).is_some_and(|s| s.not_before > Some(now.mono)) {
             self.end_wait(cx, channel, why);
         }
     }
@@ -176,11 +175,9 @@ impl Outbound {
         let ids: Vec<AssociationId> = cx.associations.of_channel(channel).map(|l| l.id).collect();
         for id in ids {
             // One on which the peer still sends is of use again.
-            if let Some(association) = cx.associations.get_mut(&id)
-                && association.is_open()
-                && !association.is_interrupting()
-            {
-                association.stay();
+            let association = cx.associations.get_mut(&id);
+            if let Some(stays) = association.filter(|a| a.is_open() && !a.is_interrupting()) {
+                stays.stay();
             }
         }
     }
