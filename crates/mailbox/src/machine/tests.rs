@@ -66,7 +66,7 @@ fn the_number_that_another_node_has_given_meanwhile_stays() {
 
 #[test]
 fn an_address_does_not_get_the_number_of_another_one() {
-    assert_eq!(names::shared_number(FIRST), names::shared_number(SECOND));
+    assert_eq!(shared_number(FIRST), shared_number(SECOND));
     let (mut one, mut two) = (node(), node());
     let (_, first) = bind(&mut one, 1, FIRST);
     let (ticket, _) = bind(&mut two, 2, SECOND);
