@@ -285,7 +285,8 @@ fn the_first_value_of_a_site_stays() {
 #[test]
 fn a_takeover_waits_for_a_commit() {
     let Some(site) = Site::if_installed() else { return };
-    let (one, first) = joined(&site, "one", Duration::from_millis(500));
+    // On a busy machine the commit begins late: it has to before the lease ends.
+    let (one, first) = joined(&site, "one", Duration::from_millis(1500));
     let (two, _) = node(&site, "two");
     ours(&one, QUEUE, 0);
     let schema = site.options.schema.clone();
@@ -294,13 +295,13 @@ fn a_takeover_waits_for_a_commit() {
         scope.spawn(|| {
             let text = format!(
                 "set search_path = {schema}; begin; insert into meta values ('x', ''); \
-                                select pg_sleep(1.5); commit"
+                                select pg_sleep(2.5); commit"
             );
             site.server.unwrap().psql(&text).unwrap();
         });
         pause(250);
         let committing = scope.spawn(|| commit(&one, vec![put(1, b"x"), meta("x", b"y")]));
-        pause(450);
+        pause(1450);
         assert_eq!(two.bury(&[first]).unwrap(), [first]);
         // So it was there before the node was dead.
         assert_eq!(two.entry_count().unwrap(), 1);
