@@ -1,7 +1,6 @@
 //! `cargo xtask test`: everything the tests need, all of them, the published studies in simulation,
 //! every fuzz target for a short time; then the minutes of each step, and one closing line.
 
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets};
@@ -144,14 +143,27 @@ impl Args {
         let (tests, mut succeeded) = minutes.measure("tests", || self.tests(workspace))?;
         succeeded &= compiled;
         let mut tally = tests;
-        let (parts, held) = self.studies_and_computed(workspace, &mut minutes)?;
-        tally.join(parts);
-        succeeded &= held;
+        if !self.skip.contains(&Part::Studies) {
+            let studies = |environment| studies::run_in(workspace, environment);
+            tally.add_studies(
+                minutes.measure("studies in simulation", || studies(Environment::Simulation))?,
+            );
+            if self.has(Share::Studies) {
+                tally.add_studies(
+                    minutes.measure("studies on the testbed", || studies(Environment::Testbed))?,
+                );
+            }
+        }
         // Its processes wait for most of their time: others run beside it.
         let site = self.has(Share::Cluster).then(|| {
             let workspace = workspace.clone();
             std::thread::spawn(move || cluster(&workspace))
         });
+        if !self.long && self.has(Share::Matrix) {
+            let (matrix, held) = minutes.measure("crash matrix", || matrix(workspace))?;
+            tally.join(matrix);
+            succeeded &= held;
+        }
         if self.has(Share::Hunt) {
             let (worlds, held) = minutes.measure("hunt", || hunt(workspace))?;
             tally.join(worlds);
@@ -173,64 +185,17 @@ impl Args {
             tally.join(site);
             succeeded &= held;
         }
+        if !self.skip.contains(&Part::Fuzz) {
+            let (targets, held) = minutes.measure("fuzz targets", || self.fuzz(workspace))?;
+            tally.join(targets);
+            succeeded &= held;
+        }
         println!("{}", minutes.table());
         if tally.ignored > 0 {
             println!("{} ignored", tally.ignored);
         }
         println!("{} passed, {} failed", tally.passed, tally.failed);
         Ok(Outcome::from_passed(succeeded && tally.failed == 0))
-    }
-
-    /// The studies on the testbed, which mostly wait, and beside them what is computed, in the time that they leave; else
-    /// only that. Whether all held.
-    fn studies_and_computed(
-        &self,
-        workspace: &Workspace,
-        minutes: &mut Minutes,
-    ) -> anyhow::Result<(Tally, bool)> {
-        if !self.has(Share::Studies) || self.skip.contains(&Part::Studies) {
-            return self.computed(workspace, minutes);
-        }
-        std::thread::scope(|scope| {
-            let beside = scope.spawn(|| {
-                give_way();
-                let mut minutes = Minutes::default();
-                let ended = self.computed(workspace, &mut minutes)?;
-                anyhow::Ok((ended, minutes))
-            });
-            let testbed = || studies::run_in(workspace, Environment::Testbed);
-            let studies = minutes.measure("studies on the testbed", testbed);
-            let ended = minutes.measure("the rest of what is computed", || beside.join());
-            let ended = ended.map_err(|_| anyhow::anyhow!("what is computed: a panic"))??;
-            let ((mut tally, held), others) = ended;
-            minutes.beside(others);
-            tally.add_studies(studies?);
-            Ok((tally, held))
-        })
-    }
-
-    /// The studies in simulation, the crash matrix and the fuzz targets: nothing of them looks at a clock.
-    fn computed(
-        &self,
-        workspace: &Workspace,
-        minutes: &mut Minutes,
-    ) -> anyhow::Result<(Tally, bool)> {
-        let (mut tally, mut succeeded) = (Tally::default(), true);
-        if !self.skip.contains(&Part::Studies) {
-            let studies = || studies::run_in(workspace, Environment::Simulation);
-            tally.add_studies(minutes.measure("studies in simulation", studies)?);
-        }
-        if !self.long && self.has(Share::Matrix) {
-            let (matrix, held) = minutes.measure("crash matrix", || matrix(workspace))?;
-            tally.join(matrix);
-            succeeded &= held;
-        }
-        if !self.skip.contains(&Part::Fuzz) {
-            let (targets, held) = minutes.measure("fuzz targets", || self.fuzz(workspace))?;
-            tally.join(targets);
-            succeeded &= held;
-        }
-        Ok((tally, succeeded))
     }
 
     /// Whether a part is asked for.
@@ -295,12 +260,6 @@ impl Args {
     }
 }
 
-/// What this thread starts from now on gets the processors that nobody else wants. Where that cannot be, it does not.
-fn give_way() {
-    let thread = nix::unistd::gettid().to_string();
-    let _ = Command::new("renice").args(["-n", "19", "-p", &thread]).stdout(Stdio::null()).status();
-}
-
 /// The test target of the end-to-end tests.
 const END_TO_END: &str = "all";
 
@@ -319,8 +278,6 @@ pub(crate) const COMPILED: &[&str] = &["build", "--workspace", "--bins", "--test
 #[derive(Debug, Default)]
 struct Minutes {
     steps: Vec<(&'static str, Duration)>,
-    /// Of others at the same time.
-    beside: Vec<(&'static str, Duration)>,
 }
 
 impl Minutes {
@@ -331,11 +288,6 @@ impl Minutes {
         result
     }
 
-    /// Steps that were made beside these.
-    fn beside(&mut self, others: Minutes) {
-        self.beside.extend(others.steps);
-    }
-
     /// The steps with their minutes and seconds, and the sum.
     fn table(&self) -> Table {
         let mut table = Table::new();
@@ -343,9 +295,6 @@ impl Minutes {
         table.set_header(["step", "minutes"]);
         for (name, time) in &self.steps {
             table.add_row([(*name).to_owned(), minutes(*time)]);
-        }
-        for (name, time) in &self.beside {
-            table.add_row([format!("beside these: {name}"), minutes(*time)]);
         }
         let sum = self.steps.iter().map(|(_, time)| *time).sum();
         table.add_row(["together".to_owned(), minutes(sum)]);
