@@ -21,7 +21,10 @@ pub(super) struct Names {
     is_committing: bool,
     /// Several nodes give numbers.
     pub(super) is_shared: bool,
+    /// The value in the store, as far as this node knows.
     known: KnownValue,
+    /// The value that is being written.
+    writing: KnownValue,
     /// Numbers that were given here and, before they were durable, by another node to another address.
     lost: Vec<MailboxId>,
 }
@@ -129,7 +132,10 @@ impl Mailboxes {
         let value = self.names.value();
         let batch = vec![match self.names.is_shared {
             // Over what this node knows: numbers that another one has given meanwhile stay.
-            true => self.names.known.replace(NAMES, value),
+            true => {
+                self.names.writing = self.names.known;
+                self.names.writing.replace(NAMES, value)
+            }
             false => Op::PutMeta { name: NAMES.to_owned(), value },
         }];
         let ticket = self.ticket(Asked::Names);
@@ -159,6 +165,7 @@ impl Mailboxes {
         let named: Vec<MailboxId> = named.map(|(id, _)| *id).collect();
         match result {
             Ok(()) => {
+                self.names.known = self.names.writing;
                 for id in named {
                     if let Some(open) = self.open.get_mut(&id) {
                         open.state = State::Opening;

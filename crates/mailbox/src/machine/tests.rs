@@ -80,3 +80,16 @@ fn an_address_does_not_get_the_number_of_another_one() {
     later.recovered(&value(&again)).unwrap();
     assert_ne!(later.number(FIRST), later.number(SECOND));
 }
+
+#[test]
+fn what_was_not_written_is_not_what_the_next_write_replaces() {
+    let mut one = node();
+    let over = |op: Op| match op {
+        Op::ReplaceMeta { over, .. } => over,
+        other => panic!("{other:?}"),
+    };
+    let (ticket, first) = bind(&mut one, 1, FIRST);
+    one.committed(now(), ticket, Err("the database is away".to_owned()));
+    let (_, again) = bind(&mut one, 2, FIRST);
+    assert_eq!(over(first), over(again), "the store has nothing yet");
+}
