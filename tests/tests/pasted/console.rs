@@ -106,7 +106,7 @@ const EVENTS: &[(&str, &str)] = &[
          mount -t tmpfs -o size=64M,mode=700 tmpfs data/naples; cp -a data/kept/. data/naples/
          start naples; open
          head -c 100000000 /dev/zero >data/naples/filler 2>/dev/null; truncate -s -6M data/naples/filler
-         soon refused mta status",
+         soon 'priority and lower are refused' mta status",
     ),
     ("the disk has room", "rm data/naples/filler; gone refused mta status"),
     (
@@ -143,11 +143,11 @@ echo another | mta user add --config act.toml /C=IT/ADMD=NET/PRMD=ACT/S=OPS
 ACT=/C=IT/ADMD=NET/PRMD=ACT/S=OPS NAPLES=/C=IT/ADMD=NET/PRMD=NAPLES/S=OPS
 # soon WORDS COMMAND: until its output has the words
 soon() { local words=$1 seen; shift
-    for i in $(seq 200); do seen=$("$@" 2>&1); case $seen in *"$words"*) return;; esac; sleep 0.05; done
+    for i in $(seq 1200); do seen=$("$@" 2>&1); case $seen in *"$words"*) return;; esac; sleep 0.05; done
     echo "no \"$words\" in: $*" >&2; echo "$seen" >&2; exit 1; }
 # gone WORDS COMMAND: until it has them no more
 gone() { local words=$1 seen; shift
-    for i in $(seq 200); do seen=$("$@" 2>&1); case $seen in *"$words"*) sleep 0.05;; *) return;; esac; done
+    for i in $(seq 1200); do seen=$("$@" 2>&1); case $seen in *"$words"*) sleep 0.05;; *) return;; esac; done
     echo "still \"$words\" in: $*" >&2; echo "$seen" >&2; exit 1; }
 start() { mta run --config $1.toml 2>>$1.log & eval "$1=$!"; soon ' at 20' mta status --config $1.toml; }
 stop() { kill ${!1}; wait ${!1}; }

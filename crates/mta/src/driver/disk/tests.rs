@@ -2,15 +2,26 @@ use super::super::inbox::Work;
 use super::*;
 use engine::journal::QueueId;
 use std::path::Path;
+use std::time::Duration;
 use store::Options;
 
 const ROUTINE: Precedence = Precedence::Routine;
 
+/// Between two looks at a lock.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// One test counts the threads of this process, so the tests exclude each other.
 static THREADS_ARE_COUNTED: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
+/// Another test may be starting a child: until that has replaced its image it shares the file of the lock.
 fn open(directory: &Path) -> Arc<dyn QueueStore> {
-    store::open(directory, Options::default()).unwrap()
+    for _ in 0..100 {
+        match store::open(directory, Options::default()) {
+            Err(StoreError::Locked { .. }) => std::thread::park_timeout(PAUSE),
+            opened => return opened.unwrap(),
+        }
+    }
+    panic!("{} stays locked", directory.display());
 }
 
 fn batch(n: u64, source: BodySource) -> Batch {
@@ -93,7 +104,7 @@ async fn stop_while_it_hangs(store: &Arc<dyn QueueStore>, hangs: std::sync::mpsc
     }
     threads.commit(Token(0), ROUTINE, batch(1, BodySource::Spool(large)));
     let closing = threads.shutdown(|| ());
-    assert!(tokio::time::timeout(std::time::Duration::from_millis(50), closing).await.is_err());
+    assert!(tokio::time::timeout(Duration::from_millis(50), closing).await.is_err());
 }
 
 #[test]
@@ -109,7 +120,7 @@ fn who_waits_no_longer_for_a_disk_that_hangs_is_free() {
         runtime.shutdown_background();
         ended.send(()).unwrap();
     });
-    let free = has_ended.recv_timeout(std::time::Duration::from_secs(10));
+    let free = has_ended.recv_timeout(Duration::from_secs(10));
     drop(over);
     stopping.join().unwrap();
     assert!(free.is_ok(), "it waited for the disk");
