@@ -1,7 +1,8 @@
 //! Makes the faults, in a thread of its own, and ends each.
 
 use crate::fault::{Draw, Fault, Network};
-use crate::ledger::Acknowledged;
+use crate::hold::Held;
+use crate::ledger::{Acknowledged, Hold};
 use crate::message::{Message, PROBE};
 use crate::time::Start;
 use crate::world::World;
@@ -34,21 +35,23 @@ pub struct FaultRecord {
     pub until: Duration,
 }
 
-/// A Flash that was queued at a node when it was killed.
+/// A message that was submitted for a fault: a Flash that was queued at a node when it was killed, or what is held.
 #[derive(Clone, Debug)]
 pub struct Probe {
     pub(crate) message: Message,
     /// Absent where the node did not answer in time: it is submitted again, and not measured.
     pub(crate) answer: Option<Acknowledged>,
-    /// When the node was killed, since the start of the trial.
-    pub(crate) killed: Duration,
+    /// When the node was killed, since the start of the trial; absent for what is held.
+    pub(crate) killed: Option<Duration>,
 }
 
 /// What the thread reports.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
-    /// A Flash was queued and its node killed.
-    Probe(Probe),
+    /// A Flash was queued and its node killed, or what is to be held was submitted.
+    Queued(Probe),
+    /// What was held is to be released.
+    Held(Hold),
     /// A fault is over.
     Fault(FaultRecord),
     /// A daemon ended that nobody had ended: it was started again, as a supervisor does.
@@ -58,15 +61,16 @@ pub(crate) enum Event {
 /// Makes faults.
 #[derive(Debug)]
 pub struct Striker<'a> {
-    world: &'a mut World,
-    start: Start,
-    seed: u64,
-    probes: u64,
+    pub(crate) world: &'a mut World,
+    pub(crate) start: Start,
+    pub(crate) seed: u64,
+    pub(crate) probes: u64,
     events: Sender<Event>,
     ballast: Option<PathBuf>,
     old_primary: Option<usize>,
     /// The nodes that are down on purpose.
-    down: Vec<usize>,
+    pub(crate) down: Vec<usize>,
+    pub(crate) held: Option<Held>,
 }
 
 impl<'a> Striker<'a> {
@@ -77,7 +81,7 @@ impl<'a> Striker<'a> {
         events: Sender<Event>,
     ) -> Striker<'a> {
         let (ballast, old_primary, down) = (None, None, Vec::new());
-        Striker { world, start, seed, probes: 0, events, ballast, old_primary, down }
+        Striker { world, start, seed, probes: 0, events, ballast, old_primary, down, held: None }
     }
 
     /// Makes these faults first, then those that are drawn until the time is over, and ends the last one.
@@ -120,12 +124,12 @@ impl<'a> Striker<'a> {
         Ok(())
     }
 
-    fn report(&self, event: Event) -> Result<()> {
+    pub(crate) fn report(&self, event: Event) -> Result<()> {
         self.events.send(event).context("the trial is over")
     }
 
     /// Waits, and starts daemons again that ended by themselves.
-    fn wait(&mut self, time: Duration) -> Result<()> {
+    pub(crate) fn wait(&mut self, time: Duration) -> Result<()> {
         let deadline = Deadline::after(time);
         while !deadline.has_passed() && !is_interrupted() {
             for number in 0..self.world.nodes.len() {
@@ -165,6 +169,7 @@ impl<'a> Striker<'a> {
                 pause(time);
                 site.kill().or_else(|_| already_over(site))
             }
+            Fault::Hold(number) => self.hold(*number),
             Fault::Freeze(number) => self.world.node(*number)?.site.signal(Signal::SIGSTOP),
             Fault::Restart(number) => self.stop(*number),
             Fault::Isolate(number, network) => {
@@ -204,10 +209,11 @@ impl<'a> Striker<'a> {
             Fault::Kill(number)
             | Fault::KillAgain(number)
             | Fault::Restart(number)
-            | Fault::StoreLost(number) => {
-                self.world.node(*number)?.site.launch()?;
-                self.down.retain(|down| down != number);
-                self.answers(*number)
+            | Fault::StoreLost(number) => self.take_up(*number),
+            Fault::Hold(_) => {
+                let Some(held) = self.held.take() else { return Ok(()) };
+                self.take_up(held.owner)?;
+                self.release(&held)
             }
             Fault::Freeze(number) => {
                 self.world.node(*number)?.site.signal(Signal::SIGCONT)?;
@@ -261,10 +267,16 @@ impl<'a> Striker<'a> {
                 at: killed,
             });
         }
-        self.report(Event::Probe(Probe { message, answer, killed }))
+        self.report(Event::Queued(Probe { message, answer, killed: Some(killed) }))
     }
 
-    fn take_down(&mut self, number: usize) -> Result<()> {
+    fn take_up(&mut self, number: usize) -> Result<()> {
+        self.world.node(number)?.site.launch()?;
+        self.down.retain(|down| *down != number);
+        self.answers(number)
+    }
+
+    pub(crate) fn take_down(&mut self, number: usize) -> Result<()> {
         self.down.push(number);
         let site = &mut self.world.node(number)?.site;
         site.kill().or_else(|_| already_over(site))

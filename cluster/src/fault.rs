@@ -11,6 +11,9 @@ pub enum Fault {
     Kill(usize),
     /// A node is killed, started, and killed again while it starts.
     KillAgain(usize),
+    /// An operator holds a Routine; the node that owns it is killed, and started again later. Then another operator
+    /// releases it.
+    Hold(usize),
     /// A node hangs: all its connections stay.
     Freeze(usize),
     /// A node is stopped in order and started, as for a new release.
@@ -58,6 +61,9 @@ impl fmt::Display for Fault {
         match self {
             Fault::Kill(node) => write!(f, "node n{} is killed", node + 1),
             Fault::KillAgain(node) => write!(f, "node n{} is killed again and again", node + 1),
+            Fault::Hold(node) => {
+                write!(f, "a message of node n{} is held, and its owner killed", node + 1)
+            }
             Fault::Freeze(node) => write!(f, "node n{} hangs", node + 1),
             Fault::Restart(node) => write!(f, "node n{} is stopped in order", node + 1),
             Fault::Isolate(node, network) => {
@@ -128,14 +134,15 @@ impl Draw {
         // Longer than a lease where others can take over.
         let away =
             if self.parts.nodes > 1 { self.time(500, 12_000) } else { self.time(100, 1_500) };
-        let others = if self.parts.database { 10 } else { 8 };
+        let others = if self.parts.database { 11 } else { 9 };
         match self.rng.below(others) {
             // Every third fault is a kill: the times of the takeover are measured there.
             0..3 => (Fault::Kill(node), away),
             3 => (Fault::KillAgain(node), self.time(50, 600)),
             4 | 5 => (Fault::Freeze(node), self.time(200, 12_000)),
             6 => (Fault::Restart(node), self.time(0, 2_000)),
-            7 => (Fault::Isolate(node, self.network()), self.time(500, 8_000)),
+            7 => (Fault::Hold(node), away),
+            8 => (Fault::Isolate(node, self.network()), self.time(500, 8_000)),
             _ => (Fault::CutDatabase(node, self.network()), self.time(500, 10_000)),
         }
     }

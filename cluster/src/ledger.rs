@@ -46,6 +46,19 @@ pub struct Copy {
     pub at: Duration,
 }
 
+/// A message that an operator held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// Its recipient.
+    pub user: String,
+    /// Its MTS identifier.
+    pub mts_identifier: String,
+    /// When the order to hold it was acknowledged, from the start of the trial.
+    pub from: Duration,
+    /// When its release was ordered.
+    pub until: Duration,
+}
+
 /// From when to when something was wrong, from the start of the trial.
 pub type Trouble = (Duration, Duration);
 
@@ -58,6 +71,7 @@ pub struct Ledger {
     again: BTreeMap<Address, Vec<(String, Duration)>>,
     /// Recipients that a report names as not delivered, by MTS identifier.
     reported: BTreeMap<String, usize>,
+    holds: Vec<Hold>,
 }
 
 /// What the ledger shows.
@@ -83,6 +97,10 @@ pub struct Verdict {
     pub unknown: Vec<String>,
     /// Repeated deliveries that a fault explains, and that the user's program recognised.
     pub again: usize,
+    /// Messages that an operator held.
+    pub held: usize,
+    /// Of them, those that arrived while they were held.
+    pub escaped: Vec<String>,
     /// Pairs of messages that follow each other, of one originator, recipient and precedence.
     pub pairs: usize,
     /// Of them, those that arrived in the other order.
@@ -93,7 +111,8 @@ impl Verdict {
     /// Whether every promise was kept.
     pub fn is_kept(&self) -> bool {
         let broken = [&self.unanswered, &self.lost, &self.doubled, &self.altered, &self.unknown];
-        broken.iter().all(|list| list.is_empty())
+        let broken = broken.into_iter().chain([&self.escaped]);
+        broken.into_iter().all(|list| list.is_empty())
     }
 }
 
@@ -133,6 +152,11 @@ impl Ledger {
         *self.reported.entry(mts_identifier.to_owned()).or_default() += 1;
     }
 
+    /// An operator held a message.
+    pub fn holds(&mut self, hold: Hold) {
+        self.holds.push(hold);
+    }
+
     /// Messages so far, and copies received.
     pub fn counts(&self) -> (usize, usize) {
         (self.sent.len(), self.copies.values().map(Vec::len).sum())
@@ -169,7 +193,21 @@ impl Ledger {
         self.find_strangers(&mut verdict);
         self.find_repeated(troubles, &mut verdict);
         self.find_overtaken(&mut verdict);
+        self.find_escaped(&mut verdict);
         verdict
+    }
+
+    /// What arrived before its release was ordered.
+    fn find_escaped(&self, verdict: &mut Verdict) {
+        verdict.held = self.holds.len();
+        for Hold { user, mts_identifier, from, until } in &self.holds {
+            if let Some(arrival) = self.arrival(user, mts_identifier).filter(|at| at < until) {
+                let [arrival, from, until] = [arrival, *from, *until].map(seconds);
+                verdict.escaped.push(format!(
+                    "{mts_identifier} to {user}: delivered at {arrival}, held from {from} to {until}"
+                ));
+            }
+        }
     }
 
     /// What arrived of one message.
@@ -355,6 +393,23 @@ mod tests {
         assert_eq!(ledger.verdict(&[(at(61), at(62))]).doubled.len(), 1, "after both");
         let verdict = ledger.verdict(&[(at(3), at(4))]);
         assert_eq!((verdict.again, verdict.is_kept()), (1, true));
+    }
+
+    #[test]
+    fn what_arrives_while_it_is_held_is_found() {
+        let mut ledger = delivered(&[0, 1, 2]);
+        let hold = |until| Hold {
+            user: "west/b".to_owned(),
+            mts_identifier: "mts-1".to_owned(),
+            from: at(1),
+            until: at(until),
+        };
+        ledger.holds(hold(2));
+        let verdict = ledger.verdict(&[]);
+        assert_eq!((verdict.held, verdict.is_kept()), (1, true), "it arrived at 2 s");
+        ledger.holds(hold(3));
+        let verdict = ledger.verdict(&[]);
+        assert_eq!((verdict.escaped.len(), verdict.is_kept()), (1, false), "{verdict:?}");
     }
 
     #[test]

@@ -9,6 +9,7 @@
 mod act;
 mod client;
 mod fault;
+mod hold;
 mod layout;
 mod ledger;
 mod mailbox;
@@ -22,7 +23,7 @@ mod world;
 
 pub use act::{FaultRecord, Probe, Striker};
 pub use fault::{Draw, Fault};
-pub use ledger::{Acknowledged, Copy, Ledger, Sent, Trouble, Verdict};
+pub use ledger::{Acknowledged, Copy, Hold, Ledger, Sent, Trouble, Verdict};
 pub use report::Report;
 pub use traffic::Traffic;
 pub use trial::{Plan, run};

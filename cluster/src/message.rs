@@ -129,6 +129,11 @@ impl Message {
         Message { id, from: PROBE, to, size: "1kB", precedence: "flash" }
     }
 
+    /// What an operator holds.
+    pub(crate) fn held(seed: u64, number: u64) -> Message {
+        Message { precedence: "routine", ..Message::probe(seed, number) }
+    }
+
     /// What the ledger keeps of it.
     pub(crate) fn sent(&self) -> Sent {
         let to = self.to.iter().map(|user| user.shown()).collect();

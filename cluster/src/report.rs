@@ -89,6 +89,7 @@ impl Report {
         row("of unknown origin", verdict.unknown.len().to_string());
         row("without an answer", verdict.unanswered.len().to_string());
         row("overtaken", format!("{} of {} pairs", verdict.overtaken, verdict.pairs));
+        row("held", format!("{}, {} arrived too early", verdict.held, verdict.escaped.len()));
         row("submitted again", self.resubmitted.to_string());
         row("delivered again", format!("{} (after a fault, recognised)", verdict.again));
         row("transferred again", format!("{} (recognised)", self.duplicates_dropped));
@@ -113,6 +114,7 @@ impl Report {
             ("altered", &verdict.altered),
             ("of unknown origin", &verdict.unknown),
             ("without an answer", &verdict.unanswered),
+            ("arrived while it was held", &verdict.escaped),
             ("ended by itself", &self.ended),
         ];
         for (name, list) in lists {
@@ -165,6 +167,8 @@ impl Report {
             "altered": verdict.altered,
             "unknown": verdict.unknown,
             "unanswered": verdict.unanswered,
+            "held": verdict.held,
+            "escaped": verdict.escaped,
             "pairs": verdict.pairs,
             "overtaken": verdict.overtaken,
             "submitted_again": self.resubmitted,

@@ -72,7 +72,8 @@ impl Record {
             match event {
                 Event::Fault(fault) => self.faults.push(fault),
                 Event::Ended(text) => self.ended.push(text),
-                Event::Probe(probe) => {
+                Event::Held(hold) => traffic.ledger.holds(hold),
+                Event::Queued(probe) => {
                     traffic.probed(&probe.message, probe.answer.clone());
                     self.probes.push(probe);
                 }
@@ -84,11 +85,11 @@ impl Record {
     fn takeovers(&self, traffic: &Traffic) -> Takeover {
         let mut takeover = Takeover::default();
         for probe in &self.probes {
-            let Some(answer) = &probe.answer else { continue };
+            let (Some(answer), Some(killed)) = (&probe.answer, probe.killed) else { continue };
             takeover.queued += 1;
             let user = probe.message.to.first().map(|user| user.shown()).unwrap_or_default();
             if let Some(arrival) = traffic.ledger.arrival(&user, &answer.mts_identifier) {
-                takeover.delays.push(arrival.saturating_sub(probe.killed));
+                takeover.delays.push(arrival.saturating_sub(killed));
             }
         }
         takeover.delays.sort();
