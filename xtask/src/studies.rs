@@ -33,6 +33,8 @@ struct Call {
     /// Behind `lab run`.
     arguments: &'static [&'static str],
     environment: Environment,
+    /// Which half of the calls it belongs to, where one half is run.
+    half: u64,
 }
 
 /// One after the other, so that nothing else uses the machine during a timed run.
@@ -41,6 +43,7 @@ const CALLS: &[Call] = &[
         name: "isode-nato-2007",
         arguments: &["isode-nato-2007", "--scale", "10", "--parallel", "4"],
         environment: Environment::Testbed,
+        half: 0,
     },
     Call {
         name: "bern-2002-testbed",
@@ -59,21 +62,25 @@ const CALLS: &[Call] = &[
             "4",
         ],
         environment: Environment::Testbed,
+        half: 1,
     },
     Call {
         name: "bern-2002",
         arguments: &["bern-2002", "--simulation"],
         environment: Environment::Simulation,
+        half: 0,
     },
     Call {
         name: "degeb-2007-testbed",
         arguments: &["degeb-2007", "table-4-1", "--repeat", "1", "--parallel", "2"],
         environment: Environment::Testbed,
+        half: 1,
     },
     Call {
         name: "degeb-2007",
         arguments: &["degeb-2007", "--simulation"],
         environment: Environment::Simulation,
+        half: 0,
     },
 ];
 
@@ -82,6 +89,7 @@ const INSTEAD: Call = Call {
     name: "isode-nato-2007",
     arguments: &["isode-nato-2007", "--simulation"],
     environment: Environment::Simulation,
+    half: 0,
 };
 
 /// What is read of the numbers that a call writes.
@@ -126,18 +134,25 @@ impl Args {
     pub(crate) fn run(self, workspace: &Workspace) -> Result<Outcome> {
         tools::ensure(workspace)?;
         workspace.cargo(&["build", "-p", "mta", "-p", "xuxa-cli", "-p", "lab"]).run()?;
-        let count = run_in(workspace, Environment::Simulation)?
-            .and(run_in(workspace, Environment::Testbed)?);
+        let count = run_in(workspace, Environment::Simulation, None)?.and(run_in(
+            workspace,
+            Environment::Testbed,
+            None,
+        )?);
         println!("{} passed, {} failed", count.passed, count.failed);
         Ok(Outcome::from_passed(count.failed == 0))
     }
 }
 
-/// Makes the calls of one environment with the programs that were built.
+/// Makes the calls of one environment with the programs that were built, or the half of them that a seed names.
 ///
 /// # Errors
 /// A program could not be started, or wrote nothing.
-pub(crate) fn run_in(workspace: &Workspace, environment: Environment) -> Result<Count> {
+pub(crate) fn run_in(
+    workspace: &Workspace,
+    environment: Environment,
+    seed: Option<u64>,
+) -> Result<Count> {
     let built = workspace.built("debug")?;
     let doctor = Command::new(built.join("lab")).arg("doctor").stdout(Stdio::null()).status();
     let has_namespaces = doctor.context("lab doctor")?.success();
@@ -148,7 +163,10 @@ pub(crate) fn run_in(workspace: &Workspace, environment: Environment) -> Result<
     }
     // Without namespaces, the one study that has no call of its own in simulation has it.
     let instead = (!has_namespaces).then_some(&INSTEAD);
-    for call in CALLS.iter().filter(|call| call.environment == environment).chain(instead) {
+    let wanted = |call: &&Call| {
+        call.environment == environment && seed.is_none_or(|seed| seed % 2 == call.half)
+    };
+    for call in CALLS.iter().filter(wanted).chain(instead) {
         let made = twice(call, &built)?;
         print!("{}", made.text);
         for wrong in &made.wrong {
@@ -259,6 +277,15 @@ mod tests {
         let experiments: Vec<_> = made.wrong.iter().filter_map(|wrong| experiment(wrong)).collect();
         assert_eq!(experiments, ["b", "c", "d"]);
         assert_eq!(experiment("lab run x: it could not"), None);
+    }
+
+    #[test]
+    fn each_half_has_calls_on_the_testbed() {
+        let of_testbed = || CALLS.iter().filter(|call| call.environment == Environment::Testbed);
+        for half in [0, 1] {
+            assert!(of_testbed().any(|call| call.half == half));
+        }
+        assert!(of_testbed().all(|call| call.half < 2));
     }
 
     #[test]

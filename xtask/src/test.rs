@@ -42,13 +42,13 @@ enum Part {
 /// What can be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Share {
-    /// The published studies on the testbed, made small: 8 minutes
+    /// Half of the published studies on the testbed, made small, that of this commit's seed: 5 minutes
     Studies,
     /// Daemons killed for a minute more, by `cargo xtask soak` with seeds of this commit
     Soak,
     /// A minute of `cargo xtask hunt`, with seeds of this commit
     Hunt,
-    /// The crash matrix at a third of the operations of the disks, those of this commit's seed: a minute or more
+    /// The crash matrix at a sixth of the operations of the disks, those of this commit's seed: a minute or more
     Matrix,
     /// Two minutes of `cargo xtask cluster`, with a seed of this commit, beside the parts before and after; nothing
     /// without PostgreSQL
@@ -123,11 +123,11 @@ fn mutants(workspace: &Workspace) -> anyhow::Result<(Tally, bool)> {
 /// Of so many operations the crash matrix takes one, where a run of its own follows.
 const SAMPLE: &str = "12";
 
-/// Runs the crash matrix at a third of the operations; other commits have the others. Whether it held.
+/// Runs the crash matrix at a sixth of the operations; other commits have the others. Whether it held.
 fn matrix(workspace: &Workspace) -> anyhow::Result<(Tally, bool)> {
     let mut tally = Tally::default();
     let test = ["test", "--workspace", "--test", "matrix", "--", &threads()];
-    let test = workspace.cargo(&test).env("EVERY", "3").env("SEED", &seed(workspace));
+    let test = workspace.cargo(&test).env("EVERY", "6").env("SEED", &seed(workspace));
     let held = test.lines(|line| tally.add(line))?;
     Ok((tally.closed(held), held))
 }
@@ -144,14 +144,12 @@ impl Args {
         succeeded &= compiled;
         let mut tally = tests;
         if !self.skip.contains(&Part::Studies) {
-            let studies = |environment| studies::run_in(workspace, environment);
-            tally.add_studies(
-                minutes.measure("studies in simulation", || studies(Environment::Simulation))?,
-            );
+            let simulated = || studies::run_in(workspace, Environment::Simulation, None);
+            tally.add_studies(minutes.measure("studies in simulation", simulated)?);
             if self.has(Share::Studies) {
-                tally.add_studies(
-                    minutes.measure("studies on the testbed", || studies(Environment::Testbed))?,
-                );
+                let half = if self.long { None } else { seed(workspace).parse().ok() };
+                let made = || studies::run_in(workspace, Environment::Testbed, half);
+                tally.add_studies(minutes.measure("studies on the testbed", made)?);
             }
         }
         // Its processes wait for most of their time: others run beside it.

@@ -35,6 +35,7 @@ const LINES: &[(&str, &str, How)] = &[
     ("CONTRIBUTING.md", "git diff", How::Not), // shows the checkout's own changes
     ("docs/performance.md", "cargo xtask", How::Read),
     ("docs/hunt.md", "cargo xtask", How::Read),
+    ("docs/capacity.md", "cargo xtask", How::Read),
     ("docs/fuzzing.md", "cargo xtask guided", How::Read),
     ("docs/fuzzing.md", "apt-get", How::Not), // changes the machine
     ("docs/recorder.md", "mta", How::Read),
@@ -78,6 +79,7 @@ const SESSIONS: &[&[&str]] = &[
         "docs/performance.md",
         "docs/fuzzing.md",
         "docs/hunt.md",
+        "docs/capacity.md",
         "docs/pairs.md",
         "docs/cluster-trial.md",
     ],
