@@ -137,3 +137,15 @@ fn no_two_users_have_one_number_of_a_mailbox() {
     let number = site.sql(&format!("select mailbox_number('{SECOND}')"));
     assert_eq!(number, "702869960");
 }
+
+/// Within what one statement may take.
+#[test]
+fn thousands_of_users_are_added_at_once() {
+    let Some(site) = Site::if_installed() else { return };
+    let users = accounts(&site);
+    let names: Vec<String> = (0..5_000).map(|n| format!("/c=it/admd=net/s=x{n}")).collect();
+    let all: Vec<Account> = names.iter().map(|name| account(name, "hash", true)).collect();
+    assert_eq!(users.add_missing(&all).unwrap(), all.len());
+    assert_eq!(users.add_missing(&all).unwrap(), 0);
+    assert_eq!(users.accounts().unwrap().len(), all.len());
+}
