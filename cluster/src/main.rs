@@ -78,7 +78,8 @@ fn trial(args: &Args) -> Result<bool> {
     let plan = Plan {
         time: Duration::from_secs_f64(args.minutes * 60.0),
         seed: args.seed,
-        first: Vec::new(),
+        // However short the trial is, a hold is tried, for longer than a lease.
+        first: vec![(cluster::Fault::Hold(0), Duration::from_secs(u64::from(args.lease) + 2))],
         nodes: if args.embedded { 1 } else { args.nodes },
         embedded: args.embedded,
         disk: (args.disk > 0).then_some(args.disk),

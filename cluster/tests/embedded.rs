@@ -26,11 +26,13 @@ fn plan() -> Plan {
 
 #[test]
 fn one_node_on_the_embedded_store_keeps_all_and_the_trial_finds_it() {
-    let report = run(&plan()).unwrap();
+    let first = vec![(Fault::Hold(0), Duration::from_millis(500))];
+    let report = run(&Plan { first, ..plan() }).unwrap();
     let verdict = &report.verdict;
     assert!(verdict.is_kept(), "{}", report.table());
     assert!(verdict.acknowledged > 20 && verdict.delivered == verdict.expected, "{verdict:?}");
     assert!(!report.faults.is_empty() && report.settled.is_some(), "{}", report.table());
+    assert!(verdict.held > 0, "{}", report.table());
     assert_eq!(report.ended, Vec::<String>::new());
     assert_eq!(report.json()["kept"], true);
 }

@@ -130,7 +130,7 @@ impl Half {
             let numbered = Numbered::new(if header.end { 0 } else { header.sequence });
             let before = self.load.replace(Box::new(Load { run, flow, numbered }));
             if let Some(before) = before {
-                self.before = Some(sum(self.before, before.numbered.finish()));
+                self.before = sum(self.before, before.numbered.finish());
             }
         }
         let Some(load) = &mut self.load else { return true };
@@ -150,11 +150,7 @@ impl Half {
     }
 
     fn numbered(&self) -> Option<Received> {
-        let load = self.load.as_ref().map(|load| load.numbered.finish());
-        match (self.before, load) {
-            (before, Some(load)) => Some(sum(before, load)),
-            (before, None) => before,
-        }
+        sum(self.before, self.load.as_ref().and_then(|load| load.numbered.finish()))
     }
 
     /// How many of its segments were sent again.
@@ -164,15 +160,15 @@ impl Half {
 }
 
 /// Both together; jitter is that of the later one.
-fn sum(before: Option<Received>, load: Received) -> Received {
-    let Some(before) = before else { return load };
-    Received {
+fn sum(before: Option<Received>, load: Option<Received>) -> Option<Received> {
+    let (Some(before), Some(load)) = (before, load) else { return load.or(before) };
+    Some(Received {
         packets: before.packets + load.packets,
         expected: before.expected.saturating_add(load.expected),
         duplicates: before.duplicates + load.duplicates,
         reordered: before.reordered + load.reordered,
         jitter: load.jitter.or(before.jitter),
-    }
+    })
 }
 
 /// Both directions.

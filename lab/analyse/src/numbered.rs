@@ -96,18 +96,22 @@ impl Numbered {
         self.highest = to;
     }
 
-    pub(crate) fn finish(&self) -> Received {
+    /// What was received; nothing where the flow's packets are not in the capture, only the report of its end.
+    pub(crate) fn finish(&self) -> Option<Received> {
+        if self.received == 0 {
+            return None;
+        }
         let by_number = (self.highest - self.first).saturating_add(1);
         let printed = self.sent.map_or(0, |sent| sent.saturating_sub(self.first));
         // A sender that lies about its numbers is not believed beyond what arithmetic allows.
         let expected = by_number.max(printed).max(self.received);
-        Received {
+        Some(Received {
             packets: self.received,
             expected,
             duplicates: self.duplicates,
             reordered: self.late,
             jitter: self.jitter.finish(),
-        }
+        })
     }
 }
 
@@ -177,7 +181,7 @@ mod tests {
             if printed {
                 flow.end(500);
             }
-            let found = flow.finish();
+            let found = flow.finish().unwrap();
             let first = if order[0] < BEGIN { 0 } else { *set.first().unwrap() };
             let to = if printed { 500 } else { highest.unwrap() + 1 };
             prop_assert_eq!(found.packets, set.len() as u64);
@@ -192,7 +196,7 @@ mod tests {
         for number in (0..5_000).filter(|number| number % 10 != 7) {
             flow.packet(Time(0), number, 0);
         }
-        let found = flow.finish();
+        let found = flow.finish().unwrap();
         assert_eq!((found.packets, found.expected, found.duplicates), (4_500, 5_000, 0));
     }
 
@@ -214,6 +218,14 @@ mod tests {
             flow.packet(Time(number), number, u64::MAX - number);
         }
         flow.end(u64::MAX);
-        assert!(flow.finish().expected >= flow.finish().packets);
+        let found = flow.finish().unwrap();
+        assert!(found.expected >= found.packets);
+    }
+
+    #[test]
+    fn of_a_flow_whose_end_alone_is_captured_nothing_is_counted() {
+        let mut flow = Numbered::new(0);
+        flow.end(750);
+        assert_eq!(flow.finish(), None);
     }
 }

@@ -28,7 +28,12 @@ impl Files {
     /// A file cannot be read or has a mistake; with file, line and column.
     pub(crate) fn read(options: &NetworkOptions) -> Result<Files> {
         let file = &options.topology;
-        let topology = TomlFile::<Topology>::read(file).map_err(|mistake| refused(&mistake))?;
+        let shipped = shipped(options)?;
+        let topology = match shipped {
+            Some((name, text)) => TomlFile::<Topology>::parse(&format!("{name}.toml"), text),
+            None => TomlFile::<Topology>::read(file),
+        };
+        let topology = topology.map_err(|mistake| refused(&mistake))?;
         let name = match &options.name {
             Some(name) => name.clone(),
             None => file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
@@ -52,17 +57,24 @@ impl Files {
             if policies.contains_key(policy) {
                 continue;
             }
-            let found = match given.get(policy.as_str()) {
-                Some(file) => file.to_path_buf(),
-                None => beside(file, policy).ok_or_else(|| {
-                    let what = format!(
-                        "no file {policy}.toml beside it, in policies/ or \
-                         in ../policies/; give its path with --policy {policy}=FILE"
-                    );
-                    refused(&topology.mistake_at(&format!("routers.{router}.policy"), &what))
-                })?,
+            let by_name = || {
+                let of_program = shipped.and(Some(options.shipped_policies));
+                let found = of_program.and_then(|all| named_in(all, policy.as_str()));
+                found.map(|(name, text)| PolicyFile::parse(&format!("{name}.toml"), text))
             };
-            let read = PolicyFile::read(&found).map_err(|mistake| refused(&mistake))?;
+            let read = match given.get(policy.as_str()) {
+                Some(file) => PolicyFile::read(file),
+                None => by_name()
+                    .or_else(|| beside(file, policy).map(|file| PolicyFile::read(&file)))
+                    .ok_or_else(|| {
+                        let what = format!(
+                            "no file {policy}.toml beside it, in policies/ or \
+                         in ../policies/; give its path with --policy {policy}=FILE"
+                        );
+                        refused(&topology.mistake_at(&format!("routers.{router}.policy"), &what))
+                    })?,
+            };
+            let read = read.map_err(|mistake| refused(&mistake))?;
             for warning in read.policy().warnings() {
                 let shown = read.mistake(&warning).render(false);
                 eprintln!("warning: {}", base::shown::text(shown.trim_end()));
@@ -107,6 +119,29 @@ fn refused(mistake: &Mistake) -> anyhow::Error {
 
 fn mistake(file: &Path, what: &str) -> anyhow::Error {
     UsageError::error(format!("{}: {what}", file.display()))
+}
+
+/// The topology that is part of the program, if it is named; a file of that name goes first.
+///
+/// # Errors
+/// Neither is there.
+fn shipped(options: &NetworkOptions) -> Result<Option<(&'static str, &'static str)>> {
+    let file = &options.topology;
+    let name = file.to_str().filter(|name| !name.contains(['/', '\\', '.']));
+    let Some(name) = name.filter(|_| !file.exists()) else { return Ok(None) };
+    let names: Vec<&str> = options.topologies.iter().map(|(name, _)| *name).collect();
+    match named_in(options.topologies, name) {
+        Some(found) => Ok(Some(found)),
+        None if names.is_empty() => Ok(None),
+        None => {
+            let what = format!("no file, and none of the topologies here: {}", names.join(", "));
+            Err(mistake(file, &what))
+        }
+    }
+}
+
+fn named_in(all: crate::Shipped, name: &str) -> Option<(&'static str, &'static str)> {
+    all.iter().find(|(other, _)| *other == name).copied()
 }
 
 /// Where a policy is looked for.

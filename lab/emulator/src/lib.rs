@@ -50,13 +50,21 @@ use view::View;
 /// The interval at which the view is redrawn.
 const VIEW: Duration = Duration::from_secs(1);
 
+/// Texts that are part of the program, by their names.
+pub type Shipped = &'static [(&'static str, &'static str)];
+
 /// The network to keep up, and its options.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkOptions {
-    /// The topology's file.
+    /// The topology's file, or the name of one in `topologies`.
     pub topology: PathBuf,
-    /// Files of policies by their names; others are looked for beside the topology.
+    /// Topologies that need no file.
+    pub topologies: Shipped,
+    /// Files of policies by their names; others are looked for beside the topology, those of a topology without a file
+    /// in `shipped_policies`.
     pub policies: Vec<(String, PathBuf)>,
+    /// Policies that need no file.
+    pub shipped_policies: Shipped,
     /// The network's name; that of the topology's file where absent.
     pub name: Option<String>,
     /// The data path; the first that works where absent.

@@ -77,8 +77,8 @@ fn a_router_of_lan_and_wan_takes_what_import_ios_gives_these_names() {
     let text = std::fs::read_to_string(paper.join("isode-nato-2007.ios")).unwrap();
     // One class looks at where packets come in, too.
     let text = text.replace(
-        "match-all CS1-BLAST\n",
-        "match-all CS1-BLAST\n match input-interface Ethernet0/0\n",
+        "match-all cs1-blast\n",
+        "match-all cs1-blast\n match input-interface Ethernet0/0\n",
     );
     let from = directory.path().join("paper.ios");
     std::fs::write(&from, text).unwrap();
@@ -102,7 +102,7 @@ fn a_router_of_lan_and_wan_takes_what_import_ios_gives_these_names() {
     let policy = read();
     assert_eq!(policy.interfaces["wan"].queueing.as_deref(), Some("SHAPE-THREE-QUEUES"));
     assert_eq!(policy.interfaces["lan"].input, ["MARK-BLAST"]);
-    let class = &policy.classes["CS1-BLAST"].matches;
+    let class = &policy.classes["cs1-blast"].matches;
     assert!(class.iter().all(|of| of.interface.as_deref() == Some("lan")), "{class:?}");
     built(policy, &["lan", "wan"]).unwrap();
 

@@ -12,7 +12,7 @@ mod simulation_run;
 mod sites;
 mod testbed_run;
 
-pub use library::{FoundStudy, find, names};
+pub use library::{FoundStudy, find, names, policies, topologies};
 
 use anyhow::{Context as _, Result};
 use emulator::DataPathKind;
@@ -157,7 +157,7 @@ pub fn run(found: &FoundStudy, options: &RunnerOptions) -> Result<RunnerOutcome>
             });
         }
     });
-    progress.end();
+    drop(progress);
     let mut failed = Vec::new();
     for (place, result) in results.into_inner().unwrap_or_default() {
         match (result, measured.get_mut(place), jobs.get(place)) {

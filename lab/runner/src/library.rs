@@ -39,6 +39,8 @@ pub struct FoundStudy {
     pub name: String,
     /// The study.
     pub study: Study,
+    /// Its file, for the places of mistakes.
+    file: TomlFile<()>,
     /// Where topologies and policies are looked for before those of the program.
     beside: Option<PathBuf>,
 }
@@ -46,6 +48,16 @@ pub struct FoundStudy {
 /// The names of the studies that are part of the program.
 pub fn names() -> Vec<&'static str> {
     STUDIES.iter().map(|(name, _)| *name).collect()
+}
+
+/// The topologies that are part of the program: name and text.
+pub fn topologies() -> &'static [(&'static str, &'static str)] {
+    TOPOLOGIES
+}
+
+/// The policies that they name.
+pub fn policies() -> &'static [(&'static str, &'static str)] {
+    POLICIES
 }
 
 /// A study by its name, or by its file.
@@ -72,11 +84,8 @@ pub fn find(name_or_file: &str) -> Result<FoundStudy> {
         UsageError::error(mistake.to_string())
     })?;
     let name = Path::new(name_or_file).file_stem().unwrap_or_default().to_string_lossy();
-    Ok(FoundStudy {
-        name: name.into_owned(),
-        study: file.value,
-        beside: beside.map(Path::to_path_buf),
-    })
+    let (study, file) = file.split();
+    Ok(FoundStudy { name: name.into_owned(), study, file, beside: beside.map(Path::to_path_buf) })
 }
 
 impl FoundStudy {
@@ -111,10 +120,11 @@ impl FoundStudy {
     /// Its runs.
     ///
     /// # Errors
-    /// The study is invalid ([`text::UsageError`]).
+    /// The study is invalid: with file, line and column ([`text::UsageError`]).
     pub fn plan(&self) -> Result<Vec<study::Planned>> {
-        study::plan(&self.study, self)
-            .map_err(|wrong| UsageError::error(format!("{}: {wrong}", self.name)))
+        study::plan(&self.study, self).map_err(|wrong| {
+            UsageError::error(self.file.mistake_at(&wrong.path, &wrong.what).to_string())
+        })
     }
 
     fn text(&self, kind: &str, name: &str, shipped: &[Shipped]) -> Result<String, String> {
@@ -210,6 +220,27 @@ mod tests {
         let planned = found.plan().unwrap();
         assert_eq!(planned.len(), 6);
         assert!(planned.iter().any(|run| run.policies.contains_key("voice-first")));
+    }
+
+    #[test]
+    fn a_mistake_of_any_kind_has_its_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("study.toml");
+        let text = include_str!("../../../config/lab/studies/degeb-2007.toml");
+        for (from, to) in [
+            ("topology = \"degeb\"", "topology = \"deg\""),
+            ("at_least = 9700.0\n", "at_least = nan\n"),
+            ("name = \"table-4-1\"", "name = \"table 4-1\""),
+        ] {
+            let at = text.find(from).unwrap();
+            std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+            let found = find(path.to_str().unwrap());
+            let error = found.and_then(|found| found.plan()).unwrap_err().to_string();
+            let line = text[..at].matches('\n').count() + 1;
+            // That of the key, or of the table that it is in.
+            let mut places = (line - 4..=line + 1).map(|line| format!("study.toml:{line}:"));
+            assert!(places.any(|place| error.contains(&place)), "{to}: {error}");
+        }
     }
 
     #[test]

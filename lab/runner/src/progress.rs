@@ -3,17 +3,66 @@
 use super::{Job, RunnerOptions};
 use anyhow::Result;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 use study::Measured;
 
 /// How often the lines are drawn anew.
 const TICK: Duration = Duration::from_millis(200);
 
+/// How far all runs together are, in milliseconds of their expected times.
+#[derive(Default)]
+struct Share {
+    /// Of the runs that have ended.
+    ended: u64,
+    /// The runs in progress: when each began, and its expected time.
+    running: BTreeMap<String, (Instant, u64)>,
+    is_over: bool,
+}
+
+impl Share {
+    /// A run in progress counts by its time so far, and never as a whole.
+    fn position(&self, now: Instant) -> u64 {
+        let so_far = |(begun, expected): &(Instant, u64)| {
+            millis(now.saturating_duration_since(*begun)).min(expected / 20 * 19)
+        };
+        self.ended + self.running.values().map(so_far).sum::<u64>()
+    }
+}
+
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Share>>);
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Share> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Moves the bar until all is over.
+    fn follow(self, whole: &ProgressBar) {
+        loop {
+            let share = self.lock();
+            if share.is_over {
+                return;
+            }
+            let position = share.position(Instant::now());
+            drop(share);
+            whole.set_position(position);
+            thread::park_timeout(TICK);
+        }
+    }
+}
+
 /// The lines: one for all runs together, one for each run in progress.
 pub(super) struct Progress {
     all: MultiProgress,
     whole: ProgressBar,
+    share: Shared,
+    /// Moves the bar of all runs, where there is one.
+    mover: Option<JoinHandle<()>>,
     /// Without a terminal: prints a line for each run that has ended.
     plain: bool,
 }
@@ -46,7 +95,12 @@ impl Progress {
         }
         whole.set_message(format!("{} runs,", left.count()));
         whole.enable_steady_tick(TICK);
-        Progress { all, whole, plain: !options.quiet && !is_terminal }
+        let share = Shared::default();
+        let mover = (!whole.is_hidden()).then(|| {
+            let (share, whole) = (share.clone(), whole.clone());
+            thread::spawn(move || share.follow(&whole))
+        });
+        Progress { all, whole, share, mover, plain: !options.quiet && !is_terminal }
     }
 
     pub(super) fn begin(&self, job: &Job) -> ProgressLine<'_> {
@@ -58,10 +112,21 @@ impl Progress {
         bar.enable_steady_tick(TICK);
         let id = format!("{} ({})", job.name(), job.environment.name());
         bar.set_message(id.clone());
-        ProgressLine { of: self, bar, id, expected: millis(job.expected) }
+        let expected = millis(job.expected);
+        self.share.lock().running.insert(id.clone(), (Instant::now(), expected));
+        ProgressLine { of: self, bar, id, expected }
     }
+}
 
-    pub(super) fn end(&self) {
+/// All runs have ended, or one of them cannot begin.
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.share.lock().is_over = true;
+        if let Some(mover) = self.mover.take() {
+            mover.thread().unpark();
+            // It cannot panic but for the terminal.
+            let _ = mover.join();
+        }
         self.whole.finish_and_clear();
     }
 }
@@ -73,7 +138,10 @@ impl ProgressLine<'_> {
 
     pub(super) fn end(self, result: &Result<Measured>) {
         self.bar.finish_and_clear();
-        self.of.whole.inc(self.expected);
+        let mut share = self.of.share.lock();
+        share.running.remove(&self.id);
+        share.ended += self.expected;
+        drop(share);
         let result_line = match result {
             Ok(measured) if measured.given_up => {
                 format!("{}: given up after {:.1} s", self.id, measured.seconds)
@@ -92,4 +160,18 @@ impl ProgressLine<'_> {
 
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_in_progress_moves_the_bar_and_never_to_its_end() {
+        let begun = Instant::now();
+        let mut share = Share { ended: 1_000, ..Share::default() };
+        share.running.insert("a".to_owned(), (begun, 2_000));
+        let at = |ms| share.position(begun + Duration::from_millis(ms));
+        assert_eq!((at(0), at(500), at(60_000)), (1_000, 1_500, 2_900));
+    }
 }

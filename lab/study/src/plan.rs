@@ -227,12 +227,10 @@ impl<'a> Maker<'a> {
 
     fn document(&self) -> Result<Table, StudyError> {
         let name = &self.study.network.topology;
-        let place = || format!("topology {name}");
-        let text = self.library.topology(name).map_err(|what| StudyError::at(place(), what))?;
-        Topology::read(&text)
-            .map_err(|wrong| StudyError::at(format!("{}, {}", place(), wrong.path), wrong.what))?;
-        let network: Table =
-            toml::from_str(&text).map_err(|error| StudyError::at(place(), error.message()))?;
+        let wrong = |what: &str| StudyError::at("network.topology", format!("{name}: {what}"));
+        let text = self.library.topology(name).map_err(|what| wrong(&what))?;
+        Topology::read(&text).map_err(|error| wrong(&format!("{}: {}", error.path, error.what)))?;
+        let network: Table = toml::from_str(&text).map_err(|error| wrong(error.message()))?;
         let mut document = Table::new();
         document.insert("network".to_owned(), Value::Table(network));
         document.insert("messages".to_owned(), self.value(&self.run.messages)?);
@@ -258,10 +256,11 @@ impl<'a> Maker<'a> {
         let named = topology.routers.values().filter_map(|router| router.policy.as_ref());
         let mut policies = Table::new();
         for name in named {
-            let place = || format!("policy {name}");
-            let text = self.library.policy(name).map_err(|what| StudyError::at(place(), what))?;
+            let wrong =
+                |what: &str| StudyError::at("network.topology", format!("policy {name}: {what}"));
+            let text = self.library.policy(name).map_err(|what| wrong(&what))?;
             let policy = toml::from_str::<RouterPolicy>(&text).and_then(|_| toml::from_str(&text));
-            let policy = policy.map_err(|error| StudyError::at(place(), error.to_string()))?;
+            let policy = policy.map_err(|error| wrong(error.to_string().trim_end()))?;
             policies.insert(name.clone(), Value::Table(policy));
         }
         Ok(Value::Table(policies))

@@ -156,7 +156,7 @@ fn a_faster_network_is_faster_in_all_its_rates_and_delays() {
 #[test]
 fn what_cannot_be_is_refused_where_it_stands() {
     let cases = [
-        ("topology = \"two\"", "topology = \"one\"", "topology one", "there is none"),
+        ("topology = \"two\"", "topology = \"one\"", "network.topology", "one: there is none"),
         ("[b.eth0].rate", "[c.eth0].rate", "parameters.rate.sets", "c.eth0"),
         ("fifo.queueings.q.", "fife.queueings.q.", "experiment[0].run[0].with", "no router has"),
         ("with = { limit = 7 }", "with = { limits = 7 }", "experiment[0].run[0].with", "limits"),
@@ -165,7 +165,12 @@ fn what_cannot_be_is_refused_where_it_stands() {
         ("name = \"two\"", "name = \"t/w\"", "experiment[1].run[0].name", "no name"),
         ("after = \"routine\"", "after = \"flash\"", "experiment[1].run[0].messages[1]", "flash"),
         ("to = \"b\", rate", "to = \"c\", rate", "experiment[1].run[0].loads[0]", "no host c"),
-        ("base = \"alone/one/routine\"", "base = \"alone/one/x\"", "both/two[rate=1Mbit]", "none"),
+        (
+            "base = \"alone/one/routine\"",
+            "base = \"alone/one/x\"",
+            "experiment[1].run[0].messages[0].base",
+            "none",
+        ),
         ("/routine.base_percent", "/routine.percent", "experiment[1].expect[0]", "percent"),
         ("at_least = 50.0", "at_least = nan", "experiment[1].expect[0]", "a number"),
         ("at_least = 50.0", "", "experiment[1].expect[0]", "a number"),

@@ -33,9 +33,9 @@ pub struct TomlFile<T> {
 pub struct Mistake {
     /// The file, as given.
     pub file: String,
-    /// Line, from 1; 0 where the file could not be read at all.
+    /// Line, from 1; 0 where the file could not be read at all, or has no place for it.
     pub line: usize,
-    /// Column in characters, from 1; 0 where the file could not be read at all.
+    /// Column in characters, from 1; 0 as for the line.
     pub column: usize,
     /// The fault, as a sentence.
     pub message: String,
@@ -69,14 +69,7 @@ impl<T: DeserializeOwned> TomlFile<T> {
     /// It cannot be read, or what [`TomlFile::parse`] finds.
     pub fn read(path: &Path) -> Result<TomlFile<T>, Mistake> {
         let file = path.display().to_string();
-        let unreadable = |message: String| Mistake {
-            file: file.clone(),
-            line: 0,
-            column: 0,
-            message,
-            span: 0..0,
-            text: String::new(),
-        };
+        let unreadable = |message: String| without_place(&file, message);
         let octets = read_bounded(path, MAX_FILE).map_err(unreadable)?;
         let text = String::from_utf8(octets).map_err(|e| unreadable(e.utf8_error().to_string()))?;
         TomlFile::parse(&file, &text)
@@ -99,12 +92,25 @@ impl<T: DeserializeOwned> TomlFile<T> {
 }
 
 impl<T> TomlFile<T> {
-    /// A mistake at the keys of this path: `queueings.wan.branches[1].queueing`. As much of the path
-    /// as the file has is followed; the value there is shown.
-    pub fn mistake_at(&self, path: &str, what: &str) -> Mistake {
-        let span = span_of(&self.text, path).unwrap_or(0..0);
-        mistake(&self.file, &self.text, span, format!("{path}: {what}"))
+    /// The value, and what states places in its file.
+    pub fn split(self) -> (T, TomlFile<()>) {
+        (self.value, TomlFile { value: (), file: self.file, text: self.text })
     }
+
+    /// A mistake at the keys of this path: `queueings.wan.branches[1].queueing`. As much of the path
+    /// as the file has is followed; the value there is shown. Without a line where it has nothing of it.
+    pub fn mistake_at(&self, path: &str, what: &str) -> Mistake {
+        let message = format!("{path}: {what}");
+        match span_of(&self.text, path) {
+            Some(span) => mistake(&self.file, &self.text, span, message),
+            None => without_place(&self.file, message),
+        }
+    }
+}
+
+fn without_place(file: &str, message: String) -> Mistake {
+    let (file, text) = (file.to_owned(), String::new());
+    Mistake { file, line: 0, column: 0, message, span: 0..0, text }
 }
 
 fn mistake(file: &str, text: &str, span: Range<usize>, message: String) -> Mistake {

@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(at("queueings.q.branches[1].queueing.limit"), (5, 3));
         assert_eq!(at("queueings.q.branches[0]"), (4, 3));
         assert_eq!(at("queueings.other"), (1, 2));
-        assert_eq!(at("nothing"), (1, 1));
+        assert_eq!(at("nothing"), (0, 0), "it has no place");
     }
 
     #[test]

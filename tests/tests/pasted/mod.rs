@@ -45,7 +45,7 @@ const LINES: &[(&str, &str, How)] = &[
     // The shipped sites have no [events]: the burst reports that no transfer was observed.
     ("docs/xuxa.md", "xuxa burst $PLAN", How::Ends(3)),
     ("docs/xuxa.md", "xuxa --json burst $PLAN", How::Ends(3)),
-    ("docs/lab.md", "lab up config/lab/topologies/nato.toml ", How::OwnTerminal),
+    ("docs/lab.md", "lab up nato ", How::OwnTerminal),
     ("docs/lab.md", "lab run voice.toml --repeat", How::Read),
     ("docs/analyse.md", "tcpdump", How::Not), // is not installed everywhere
     ("docs/analyse.md", "lab analyse --live", How::Read),

@@ -53,7 +53,7 @@ fn an_imported_configuration_marks_and_queues_on_the_nato_network() {
     let nodes = status["nodes"].as_array().unwrap();
     let router = nodes.iter().find(|node| node["name"] == "naples-sar").unwrap();
     let parts = router["parts"].as_array().unwrap();
-    let marked = row(parts, "lan/input/0/CS1-BLAST/0", "CS1");
+    let marked = row(parts, "lan/input/0/cs1-blast/0", "CS1");
     assert_eq!(marked["marked"], 2, "{marked}");
     for (class, packets) in [("CS1", 4), ("CS2", 3)] {
         let queue = row(parts, &format!("wan/queueing/shaped/{class}"), class);

@@ -11,5 +11,6 @@ mod files;
 mod imported;
 mod life;
 mod shares;
+mod shipped;
 mod support;
 mod traffic;

@@ -2,7 +2,9 @@
 
 use super::Planned;
 use crate::StudyError;
-use crate::file::{Environments, Expect, Protocol, Study, StudyLoad, StudyMessage, StudyStart};
+use crate::file::{
+    Environments, Expect, Protocol, Study, StudyLoad, StudyMessage, StudyRun, StudyStart,
+};
 use crate::row::Measure;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -215,6 +217,17 @@ fn mail(planned: &Planned) -> Result<(), StudyError> {
     Ok(())
 }
 
+/// Where the run is in the file.
+fn run_path(study: &Study, planned: &Planned) -> String {
+    let runs = study.experiments.get(planned.experiment).map(|experiment| &experiment.runs[..]);
+    let is_it = |run: &StudyRun| {
+        let rest = planned.run.strip_prefix(&run.name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
+    };
+    let place = runs.unwrap_or_default().iter().position(is_it).unwrap_or_default();
+    format!("experiment[{}].run[{place}]", planned.experiment)
+}
+
 /// All runs together: their number, and what they refer to.
 pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), StudyError> {
     if planned.len() > MAX_RUNS {
@@ -229,11 +242,16 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), StudyErr
     // What can be asked for beside them: the sum of a run's messages.
     let sums: BTreeSet<String> = planned.iter().map(crate::expect::sum).collect();
     for planned in planned {
-        let bases = planned.messages.iter().filter_map(|message| message.base.as_ref());
-        let bases = bases.chain(planned.loads.iter().filter_map(|load| load.base.as_ref()));
-        for base in bases {
-            if !items.contains(&crate::row::whole(planned.experiment_name(), base)) {
-                return Err(StudyError::at(&planned.id, format!("base = {base:?}: there is none")));
+        let of =
+            |kind: &'static str, number, base: &Option<String>| Some((kind, number, base.clone()?));
+        let messages = planned.messages.iter().enumerate();
+        let messages = messages.filter_map(|(number, one)| of("messages", number, &one.base));
+        let loads = planned.loads.iter().enumerate();
+        let loads = loads.filter_map(|(number, one)| of("loads", number, &one.base));
+        for (kind, number, base) in messages.chain(loads) {
+            if !items.contains(&crate::row::whole(planned.experiment_name(), &base)) {
+                let path = format!("{}.{kind}[{number}].base", run_path(study, planned));
+                return Err(StudyError::at(path, format!("{base:?}: there is none")));
             }
         }
     }

@@ -116,10 +116,7 @@ impl PolicyClass {
             ["bandwidth", ..] | ["priority", ..] => {
                 reserved(words).map(|value| put(&mut self.reserved, number, value))
             }
-            ["shape", rest @ ..] => shape(rest).map(|(value, excess)| {
-                put(&mut self.shape, number, value);
-                excess.into_iter().for_each(|reason| notes.add(number, reason));
-            }),
+            ["shape", rest @ ..] => shape(rest).map(|value| put(&mut self.shape, number, value)),
             ["random-detect", rest @ ..] => {
                 let first = LineValue { line: number, value: WredLines::default() };
                 self.wred.get_or_insert(first).value.read(rest)

@@ -15,6 +15,7 @@ mod checked;
 mod lines;
 mod map;
 mod matching;
+mod meant;
 mod ports;
 mod read;
 mod shape;

@@ -4,7 +4,7 @@ use super::lines::ConfigLine;
 use super::map::{DEFAULT, PolicyClass, PolicyMap, is_default};
 use super::matching::access::{self, AccessKind, AccessList, kind_of};
 use super::matching::class::{self, ClassMap};
-use super::{LineValue, Notes};
+use super::{LineValue, Notes, meant};
 use router::time::Rate;
 use std::collections::BTreeMap;
 
@@ -153,7 +153,10 @@ pub(super) fn read(lines: &[ConfigLine], notes: &mut Notes) -> IosConfig {
         match (&mode, known, foreign) {
             (_, true, _) => {}
             // The lines after it are in its mode and are ignored.
-            (_, false, true) => mode = ConfigMode::Other,
+            (_, false, true) => {
+                mode = ConfigMode::Other;
+                meant::misspelled(line, &words, notes);
+            }
             (
                 ConfigMode::Class(_) | ConfigMode::Policy(_) | ConfigMode::Access(..),
                 false,
@@ -161,7 +164,9 @@ pub(super) fn read(lines: &[ConfigLine], notes: &mut Notes) -> IosConfig {
             ) => {
                 notes.add(line.number, "the command is not known here");
             }
-            (ConfigMode::Interface(_) | ConfigMode::Other, false, false) => {}
+            (ConfigMode::Interface(_) | ConfigMode::Other, false, false) => {
+                meant::misspelled(line, &words, notes);
+            }
         }
     }
     config
@@ -374,7 +379,8 @@ fn in_interface(
             notes.add(line.number, "queueing without a policy map is not mapped");
         }
         // Names that begin another mode are not mistaken for lines of the interface.
-        ["ip" | "ipv6" | "no" | "crypto" | "logging" | "default" | "arp" | "cdp", _, ..] => {}
+        ["ip" | "ipv6" | "no", ..] => meant::misspelled(line, words, notes),
+        ["crypto" | "logging" | "default" | "arp" | "cdp", _, ..] => {}
         _ => return false,
     }
     true

@@ -18,8 +18,8 @@ fn own_committed(rate: Rate) -> u64 {
     (rate.octets_in(25_000_000).saturating_mul(8)).max(8_000)
 }
 
-/// Reads the words after `shape`; also returns how the result differs from IOS.
-pub(super) fn shape(words: &[&str]) -> Result<(ShapeLine, Option<String>), String> {
+/// Reads the words after `shape`.
+pub(super) fn shape(words: &[&str]) -> Result<ShapeLine, String> {
     let (kind, words) = words.split_first().ok_or("average, and a rate")?;
     if *kind != "average" {
         return Err(format!("`shape {kind}` is not mapped"));
@@ -38,18 +38,12 @@ pub(super) fn shape(words: &[&str]) -> Result<(ShapeLine, Option<String>), Strin
         Some(word) => number(Some(word), "the burst Be in bits")?,
         None => committed,
     };
-    let octets = committed.div_ceil(8).min(MAX_BURST);
+    // A bucket of Bc and Be that gets Bc each Tc.
+    let octets = committed.saturating_add(excess).div_ceil(8).min(MAX_BURST);
     // Tc = Bc / CIR.
     let nanos = u128::from(committed) * 1_000_000_000 / u128::from(rate.bits());
     let interval = u64::try_from(nanos).ok().filter(|n| (1_000_000..=60_000_000_000).contains(n));
     let interval =
         Span(Duration::from_nanos(interval.ok_or("Bc is 1 ms to a minute at the rate")?));
-    let left_out = (excess > 0).then(|| {
-        format!(
-            "without the excess burst Be of {excess} bits, which a shaper here has not: it sends Bc, \
-            {committed} bits, every {interval}; `shape average {} {committed} 0` states this",
-            rate.bits()
-        )
-    });
-    Ok((ShapeLine { rate, burst: OctetSize(octets), interval: Some(interval) }, left_out))
+    Ok(ShapeLine { rate, burst: OctetSize(octets), interval: Some(interval) })
 }

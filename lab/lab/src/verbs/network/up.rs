@@ -8,10 +8,10 @@ use std::process::ExitCode;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The topology's file
+    /// The topology's file, or the name of one that is part of this program: bern, degeb, nato, pair
     topology: PathBuf,
     /// The file of a policy that the topology names; else NAME.toml beside it, in policies/ or in
-    /// ../policies/
+    /// ../policies/, or one of this program for a topology of this program
     #[arg(long, value_name = "NAME=FILE", value_parser = policy)]
     policy: Vec<(String, PathBuf)>,
     /// The network's name; that of the topology's file where absent
@@ -46,7 +46,9 @@ impl Args {
     pub(crate) fn run(self) -> Result<ExitCode> {
         let options = NetworkOptions {
             topology: self.topology,
+            topologies: runner::topologies(),
             policies: self.policy,
+            shipped_policies: runner::policies(),
             name: self.name,
             path: self.path,
             seed: self.seed,
