@@ -17,6 +17,8 @@
 #
 # 1. It refuses where the old primary still answers, as a primary or with an error of its own (a password, a
 #    certificate): such a server runs. Stop it first (`pg_ctl stop -m immediate`), or take it from the network.
+#    It refuses too while a standby hears from a primary: then --old-url is that of another server, or of none. After a
+#    cut of the network a standby has heard nothing for 10 s first.
 #    `--old-gone` asks nothing: you know that it does not run.
 # 2. It detaches all standbys from the old primary. From then on no commit there is acknowledged, even
 #    where it still runs behind a cut network: `ANY 1` waits for a standby that it no longer has. This
@@ -60,7 +62,7 @@ note() { echo "promote.sh: $*" >&2; }
 ask() {
     url=$1 sql=$2
     shift 2
-    printf '%s\n' "$sql" | "$psql" -X -A -t -q -v ON_ERROR_STOP=1 "$@" \
+    printf '%s\n' "$sql" | "$psql" -X -w -A -t -q -v ON_ERROR_STOP=1 "$@" \
         -d "$url connect_timeout=5 options='-c statement_timeout=70s -c synchronous_commit=local'" -f -
 }
 
@@ -68,6 +70,10 @@ ask() {
 url_of() { eval "printf '%s' \"\$url_$1\""; }
 
 while [ $# -gt 0 ]; do
+    case $1 in
+        --old|--old-url|--old-data)
+            [ $# -ge 2 ] || fail 2 "$1 needs a value" ;;
+    esac
     case $1 in
         --old) old=$2; shift 2 ;;
         --old-url) old_url=$2; shift 2 ;;
@@ -102,6 +108,28 @@ if [ -n "$old_url" ]; then
 elif [ -z "$old_gone" ]; then
     fail 2 "give --old-url, at which $old is asked whether it runs, or --old-gone: you know that it does not"
 fi
+# Whether a standby has heard from a primary lately. Where one of these servers is the primary already, this script ran before.
+hears() {
+    for name in $names; do
+        [ "$(ask "$(url_of "$name")" 'select pg_is_in_recovery()' 2>/dev/null)" != f ] || return 1
+    done
+    for name in $names; do
+        from=$(ask "$(url_of "$name")" "select sender_host || ' port ' || sender_port from pg_stat_wal_receiver
+            where status = 'streaming' and last_msg_receipt_time > clock_timestamp() - interval '10 s'" 2>/dev/null) || true
+        [ -z "$from" ] || { hearer=$name; return 0; }
+    done
+    return 1
+}
+if [ -z "$old_gone" ]; then
+    tries=0
+    while hears; do
+        [ $tries -gt 0 ] || note "$hearer has heard from the primary at $from within 10 s: waiting whether it hears more"
+        tries=$((tries + 1))
+        [ $tries -lt 24 ] || fail 3 "$hearer receives the log of a primary at $from: it runs, whatever --old-url reaches; stop it first, or take it from the network"
+        sleep 0.5
+    done
+fi
+
 if [ -n "$old_data" ]; then
     touch "$old_data/standby.signal"
     chown --reference="$old_data" "$old_data/standby.signal"
@@ -150,6 +178,7 @@ for name in $here; do
         tries=$((tries + 1))
         # Every 5 s: whether it has applied nothing more for that long.
         if [ $((tries % 50)) -eq 0 ]; then
+            [ $tries -gt 50 ] || note "$name still applies the log, or it ends within a record: waiting, at most $limit s"
             [ -z "$applied" ] || at=$(ask "$(url_of "$name")" "$(torn_position "$applied")")
             [ -n "$at" ] && break
             applied=$(ask "$(url_of "$name")" 'select pg_last_wal_replay_lsn()')
@@ -157,7 +186,11 @@ for name in $here; do
         [ $tries -lt $((limit * 10)) ] || fail 1 "$name still receives or applies the log"
         sleep 0.1
     done
-    note "$name has the log up to $at"
+    if [ "$at" = 9223372036854775807 ]; then
+        note "$name is the primary already"
+    else
+        note "$name has the log up to $at"
+    fi
     if [ "$at" -gt "$most" ]; then winner=$name most=$at; fi
 done
 

@@ -1,12 +1,14 @@
 //! Makes the faults, in a thread of its own, and ends each.
 
+mod hold;
+
 use crate::fault::{Draw, Fault, Network};
-use crate::hold::Held;
 use crate::ledger::{Acknowledged, Hold};
 use crate::message::{Message, PROBE};
 use crate::time::Start;
 use crate::world::World;
 use anyhow::{Context as _, Result, bail};
+use hold::Held;
 use nix::sys::signal::Signal;
 use std::fs;
 use std::path::PathBuf;
@@ -61,16 +63,16 @@ pub(crate) enum Event {
 /// Makes faults.
 #[derive(Debug)]
 pub struct Striker<'a> {
-    pub(crate) world: &'a mut World,
-    pub(crate) start: Start,
-    pub(crate) seed: u64,
-    pub(crate) probes: u64,
+    world: &'a mut World,
+    start: Start,
+    seed: u64,
+    probes: u64,
     events: Sender<Event>,
     ballast: Option<PathBuf>,
     old_primary: Option<usize>,
     /// The nodes that are down on purpose.
-    pub(crate) down: Vec<usize>,
-    pub(crate) held: Option<Held>,
+    down: Vec<usize>,
+    held: Option<Held>,
 }
 
 impl<'a> Striker<'a> {
@@ -124,12 +126,12 @@ impl<'a> Striker<'a> {
         Ok(())
     }
 
-    pub(crate) fn report(&self, event: Event) -> Result<()> {
+    fn report(&self, event: Event) -> Result<()> {
         self.events.send(event).context("the trial is over")
     }
 
     /// Waits, and starts daemons again that ended by themselves.
-    pub(crate) fn wait(&mut self, time: Duration) -> Result<()> {
+    fn wait(&mut self, time: Duration) -> Result<()> {
         let deadline = Deadline::after(time);
         while !deadline.has_passed() && !is_interrupted() {
             for number in 0..self.world.nodes.len() {
@@ -276,7 +278,7 @@ impl<'a> Striker<'a> {
         self.answers(number)
     }
 
-    pub(crate) fn take_down(&mut self, number: usize) -> Result<()> {
+    fn take_down(&mut self, number: usize) -> Result<()> {
         self.down.push(number);
         let site = &mut self.world.node(number)?.site;
         site.kill().or_else(|_| already_over(site))

@@ -9,7 +9,6 @@
 mod act;
 mod client;
 mod fault;
-mod hold;
 mod layout;
 mod ledger;
 mod mailbox;

@@ -129,8 +129,16 @@ impl Trio {
     /// The primary runs, or the script refuses or fails; with what it printed.
     pub fn promote(&mut self) -> Result<Member> {
         let old = self.primary;
-        let (name, data) = (self.primary().name().to_owned(), self.primary().data().to_owned());
         let old_url = self.server(old)?.url_with_password("postgres");
+        self.promote_asking(old_url)
+    }
+
+    /// The same, where somebody gives this for the old primary.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn promote_asking(&mut self, old_url: String) -> Result<Member> {
+        let (name, data) = (self.primary().name().to_owned(), self.primary().data().to_owned());
         let mut arguments = vec!["--old".to_owned(), name, "--old-url".to_owned(), old_url];
         arguments.extend(["--old-data".to_owned(), data.display().to_string()]);
         for number in self.others() {

@@ -7,7 +7,9 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use testbed::clock::pause;
 
 #[test]
 fn a_server_keeps_what_it_committed_when_it_is_killed() {
@@ -150,6 +152,35 @@ fn a_trio_survives_the_loss_of_its_primary_with_all_that_was_committed() {
     let url = trio.url("postgres");
     assert!(url.contains("target_session_attrs=read-write"), "{url}");
     assert!(connect(&trio.servers()[0], &url), "{url}");
+}
+
+/// A slip in `--old-url` reaches another server, or none: the standbys know better.
+#[test]
+fn a_primary_that_lives_is_not_doubled_whatever_is_asked_for_it() {
+    let Some(programs) = programs_or_skip("a_primary_that_lives") else { return };
+    let mut trio = Trio::start(Options::new().programs(programs)).unwrap();
+    trio.psql("create table kept (number integer)").unwrap();
+    let psql = trio.primary().programs().path("psql");
+    let primary = trio.url("postgres");
+    let standby = trio.server(1).unwrap().url_with_password("postgres");
+    for wrong in [standby, "host=127.0.0.1 port=1 dbname=postgres user=postgres".to_owned()] {
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            // As the nodes of a site, which renew their leases.
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let insert = ["-c", "insert into kept values (1)", "-d", &primary];
+                    Command::new(&psql).args(insert).output().unwrap();
+                    pause(Duration::from_millis(500));
+                }
+            });
+            let refused = trio.promote_asking(wrong).unwrap_err().to_string();
+            is_over.store(true, Ordering::Relaxed);
+            assert!(refused.contains("receives the log of a primary"), "{refused}");
+        });
+        assert!(!trio.primary().data().join("standby.signal").exists());
+        assert_eq!(trio.servers()[1].psql("select pg_is_in_recovery()").unwrap(), "t");
+    }
 }
 
 /// Whoever runs the script learns that no commit will be confirmed.

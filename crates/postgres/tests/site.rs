@@ -587,6 +587,42 @@ fn one_process_alone_and_a_site_exclude_each_other() {
     assert!(matches!(early.renew(false), Err(StoreError::NoLease)));
 }
 
+/// Whoever takes the lock of the site locks a node out once its connection breaks. It comes back by itself, although it
+/// has nothing to commit without a lease.
+#[test]
+fn a_node_that_was_locked_out_renews_its_lease_once_the_lock_is_free() {
+    let Some(site) = Site::if_installed() else { return };
+    let (one, _) = joined(&site, "one", Duration::from_secs(4));
+    let commit = |id| one.commit(numbered(vec![vec![put(id, b"x")]])).remove(0);
+    assert!(commit(1).is_durable());
+    let schema = &site.options.schema;
+    let lock = format!(
+        "select pg_advisory_lock(1836343600, (oid::bigint & 2147483647)::integer), pg_sleep(4) \
+         from pg_namespace where nspname = '{schema}'"
+    );
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| site.sql(&lock));
+        pause(500);
+        site.sql(&format!(
+            "select pg_terminate_backend(pid, 1000) from pg_locks \
+             where locktype = 'advisory' and classid = 1836343600 and granted \
+             and objid = (select oid from pg_namespace where nspname = '{schema}')"
+        ));
+        assert!(!commit(2).is_durable());
+        let refused = one.renew(false);
+        assert!(matches!(refused, Err(StoreError::Locked { .. })), "{refused:?}");
+        other.join().unwrap();
+    });
+    let is_back = (0..50).any(|_| one.renew(false).is_ok() || pause_and_go_on());
+    assert!(is_back, "the lock is free, and it renews no lease");
+    assert!(commit(3).is_durable());
+}
+
+fn pause_and_go_on() -> bool {
+    pause(100);
+    false
+}
+
 /// A node replaces a value that it knows. Another one that knows the value of before has to look first.
 #[test]
 fn a_value_that_another_node_has_changed_is_not_overwritten() {

@@ -125,6 +125,17 @@ fn it_is_reached_with_a_password_over_tls_that_is_checked() {
     }
 }
 
+/// It is there, and a promotion would not help.
+#[test]
+fn a_server_without_the_tls_that_is_asked_for_is_not_away() {
+    let Some(site) = Site::if_installed() else { return };
+    let address = site.server.unwrap().address();
+    let url =
+        format!("host=127.0.0.1 port={} dbname=mta user={RUNS} sslmode=require", address.port());
+    let error = PostgresStore::open(&url, site.options.clone()).unwrap_err();
+    assert!(matches!(error, StoreError::Untrusted { .. }), "{error}");
+}
+
 fn receive(store: &dyn QueueStore, id: SpoolId, part: usize) {
     let contents = store.contents();
     for piece in content().slice(part * PART..(part + 1) * PART).chunks(150_000) {

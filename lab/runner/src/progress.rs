@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use study::Measured;
+use testbed::clock::Deadline;
 
 /// How often the lines are drawn anew.
 const TICK: Duration = Duration::from_millis(200);
@@ -18,16 +19,16 @@ const TICK: Duration = Duration::from_millis(200);
 struct Share {
     /// Of the runs that have ended.
     ended: u64,
-    /// The runs in progress: when each began, and its expected time.
-    running: BTreeMap<String, (Instant, u64)>,
+    /// The runs in progress: when each is expected to end, and its expected time.
+    running: BTreeMap<String, (Deadline, u64)>,
     is_over: bool,
 }
 
 impl Share {
     /// A run in progress counts by its time so far, and never as a whole.
-    fn position(&self, now: Instant) -> u64 {
-        let so_far = |(begun, expected): &(Instant, u64)| {
-            millis(now.saturating_duration_since(*begun)).min(expected / 20 * 19)
+    fn position(&self) -> u64 {
+        let so_far = |(end, expected): &(Deadline, u64)| {
+            expected.saturating_sub(millis(end.left())).min(expected / 20 * 19)
         };
         self.ended + self.running.values().map(so_far).sum::<u64>()
     }
@@ -48,7 +49,7 @@ impl Shared {
             if share.is_over {
                 return;
             }
-            let position = share.position(Instant::now());
+            let position = share.position();
             drop(share);
             whole.set_position(position);
             thread::park_timeout(TICK);
@@ -113,7 +114,7 @@ impl Progress {
         let id = format!("{} ({})", job.name(), job.environment.name());
         bar.set_message(id.clone());
         let expected = millis(job.expected);
-        self.share.lock().running.insert(id.clone(), (Instant::now(), expected));
+        self.share.lock().running.insert(id.clone(), (Deadline::after(job.expected), expected));
         ProgressLine { of: self, bar, id, expected }
     }
 }
@@ -168,10 +169,13 @@ mod tests {
 
     #[test]
     fn a_run_in_progress_moves_the_bar_and_never_to_its_end() {
-        let begun = Instant::now();
         let mut share = Share { ended: 1_000, ..Share::default() };
-        share.running.insert("a".to_owned(), (begun, 2_000));
-        let at = |ms| share.position(begun + Duration::from_millis(ms));
-        assert_eq!((at(0), at(500), at(60_000)), (1_000, 1_500, 2_900));
+        let mut runs = |name: &str, left| {
+            share.running.insert(name.to_owned(), (Deadline::after(left), 2_000_000));
+            share.position()
+        };
+        let half = runs("a", Duration::from_secs(1_000));
+        assert!((1_001_000..1_100_000).contains(&half), "{half}");
+        assert_eq!(runs("a", Duration::ZERO), 1_901_000);
     }
 }

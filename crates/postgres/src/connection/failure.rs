@@ -63,7 +63,8 @@ impl From<tokio_postgres::Error> for Failure {
     fn from(error: tokio_postgres::Error) -> Failure {
         let Some(server) = error.as_db_error() else {
             let text = words(&error);
-            return if is_of_tls(&error) {
+            // A server without TLS is there; the library reports it as text alone.
+            return if is_of_tls(&error) || text.contains("does not support TLS") {
                 Failure::Untrusted(text)
             } else if text.contains("password missing") {
                 // The server asks for one, and none is configured: the library has no kind of its own for it.

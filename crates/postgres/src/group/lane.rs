@@ -179,10 +179,13 @@ impl Lane {
         ended
     }
 
-    /// The last attempt to connect ended so, and nothing was tried since.
-    pub(crate) fn is_locked_out(&self) -> bool {
+    /// Whether another process has the store. Where it had at the last attempt, another one is made: who cannot commit has
+    /// nothing to commit, and would never learn that the lock is free.
+    pub(crate) fn is_locked_out(&mut self) -> bool {
         let locked = |kind: &StoreKind| matches!(kind, StoreKind::Locked);
-        matches!(&self.failed, Some((_, Failure::Ours(kind))) if locked(kind))
+        let is_locked =
+            |lane: &Lane| matches!(&lane.failed, Some((_, Failure::Ours(kind))) if locked(kind));
+        is_locked(self) && self.ensure().is_err() && is_locked(self)
     }
 
     /// Another run has taken over, which runs there.

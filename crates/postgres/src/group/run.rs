@@ -98,7 +98,7 @@ impl Committing {
 
     /// Whether commits have failed for another process has the store. A commit in progress is not waited for.
     pub(crate) fn is_locked_out(&self) -> bool {
-        self.lane.try_lock().is_ok_and(|lane| lane.is_locked_out())
+        self.lane.try_lock().is_ok_and(|mut lane| lane.is_locked_out())
     }
 
     pub(crate) fn close(&self) {

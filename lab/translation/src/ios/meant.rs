@@ -30,7 +30,7 @@ pub(super) fn misspelled(line: &ConfigLine, words: &[&str], notes: &mut Notes) {
         [] => return,
     };
     if let Some(meant) = nearest(word, among) {
-        notes.add(line.number, &format!("not known: did you mean {meant}?"));
+        notes.add(line.number, format!("not known: did you mean {meant}?"));
     }
 }
 

@@ -1,7 +1,7 @@
 //! An operator's hold: ordered at one node, kept while the node that owns the entry is killed, and released at whichever
 //! node owns it then.
 
-use crate::act::{Event, Probe, Striker};
+use super::{Event, Probe, Striker};
 use crate::ledger::{Acknowledged, Hold};
 use crate::message::{Message, PROBE};
 use anyhow::{Context as _, Result, bail};
@@ -41,7 +41,7 @@ impl Striker<'_> {
         self.order(number, &["channel", "disable", &channel])?;
         self.wait(KNOWN)?;
         let held = self.submit_and_hold(number, &message);
-        // Whatever came of it, the site must not stay like this.
+        // Whatever the outcome, the site must not stay like this.
         self.order(number + 1, &["channel", "enable", &channel])?;
         let Some(held) = held? else { return Ok(()) };
         self.take_down(held.owner)?;
