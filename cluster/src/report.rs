@@ -11,8 +11,10 @@ use std::time::Duration;
 /// How long Flashes took whose node was killed while they were queued.
 #[derive(Clone, Debug, Default)]
 pub struct Takeover {
-    /// Flashes that were acknowledged before a kill.
+    /// Flashes that were acknowledged before a kill and had not left.
     pub queued: usize,
+    /// Flashes that had left before the kill: another node owned their peer.
+    pub elsewhere: usize,
     /// From the kill to the reception at the foreign site, ascending, of those that arrived.
     pub delays: Vec<Duration>,
 }
@@ -95,8 +97,9 @@ impl Report {
         row("transferred again", format!("{} (recognised)", self.duplicates_dropped));
         let settled = self.settled.map_or_else(|| "not in time".to_owned(), seconds);
         row("all arrived after", settled);
-        let Takeover { queued, delays } = &self.takeover;
-        row("Flashes at a kill", format!("{queued}, {} arrived", delays.len()));
+        let Takeover { queued, elsewhere, delays } = &self.takeover;
+        let arrived = delays.len();
+        row("Flashes at a kill", format!("{queued}, {arrived} arrived; {elsewhere} more had left"));
         row("delay, median", milliseconds(self.takeover.percentile(50)));
         row("delay, p99", milliseconds(self.takeover.percentile(99)));
         row("delay, longest", milliseconds(delays.last().copied()));
@@ -177,6 +180,7 @@ impl Report {
             "settled": self.settled.map(|time| time.as_secs_f64()),
             "takeover": {
                 "queued": self.takeover.queued,
+                "elsewhere": self.takeover.elsewhere,
                 "arrived": self.takeover.delays.len(),
                 "median": percentile(50),
                 "p99": percentile(99),
@@ -196,7 +200,7 @@ mod tests {
     #[test]
     fn percentiles_are_of_the_nearest_rank() {
         let delays = (1..=200).map(Duration::from_millis).collect();
-        let takeover = Takeover { queued: 200, delays };
+        let takeover = Takeover { queued: 200, elsewhere: 0, delays };
         let of = |percent| takeover.percentile(percent).map(|delay| delay.as_millis());
         assert_eq!((of(50), of(99), of(100)), (Some(100), Some(198), Some(200)));
         assert_eq!(Takeover::default().percentile(50), None);

@@ -86,10 +86,15 @@ impl Record {
         let mut takeover = Takeover::default();
         for probe in &self.probes {
             let (Some(answer), Some(killed)) = (&probe.answer, probe.killed) else { continue };
-            takeover.queued += 1;
             let user = probe.message.to.first().map(|user| user.shown()).unwrap_or_default();
-            if let Some(arrival) = traffic.ledger.arrival(&user, &answer.mts_identifier) {
-                takeover.delays.push(arrival.saturating_sub(killed));
+            match traffic.ledger.arrival(&user, &answer.mts_identifier) {
+                // Its peer belongs to another node: nothing was taken over for it.
+                Some(arrival) if arrival <= killed => takeover.elsewhere += 1,
+                Some(arrival) => {
+                    takeover.queued += 1;
+                    takeover.delays.push(arrival.saturating_sub(killed));
+                }
+                None => takeover.queued += 1,
             }
         }
         takeover.delays.sort();

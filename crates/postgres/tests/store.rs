@@ -132,7 +132,7 @@ fn a_server_without_the_tls_that_is_asked_for_is_not_away() {
     let address = site.server.unwrap().address();
     let url =
         format!("host=127.0.0.1 port={} dbname=mta user={RUNS} sslmode=require", address.port());
-    let error = PostgresStore::open(&url, site.options.clone()).unwrap_err();
+    let error = PostgresStore::open(&url, site.options).unwrap_err();
     assert!(matches!(error, StoreError::Untrusted { .. }), "{error}");
 }
 
