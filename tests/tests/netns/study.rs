@@ -1,9 +1,11 @@
 //! `lab run`: a study with real MTAs, kept, continued, stopped, and refused if it is invalid.
 
 use super::{SOON, namespace, programs};
+use crate::e2e::print_line;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use testbed::clock::Deadline;
@@ -179,6 +181,20 @@ fn the_isode_and_nato_study_holds_in_simulation() {
     }
     for file in ["report.html", "results.json"] {
         assert!(directory.path().join("out").join(file).metadata().unwrap().len() > 10_000);
+    }
+    assert_score_agrees(&directory.path().join("out/results.json"));
+}
+
+/// Another program counts the same score from the rows alone.
+fn assert_score_agrees(numbers: &Path) {
+    let score = Path::new(env!("CARGO_MANIFEST_DIR")).join("score/score.py");
+    match Command::new("python3").arg(score).arg(numbers).output() {
+        Ok(counted) => {
+            let complaints = String::from_utf8_lossy(&counted.stderr);
+            assert!(counted.status.success(), "{complaints}");
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => print_line("    SKIPPED: no python3"),
+        Err(error) => panic!("python3: {error}"),
     }
 }
 
