@@ -1,7 +1,7 @@
 //! What a report comes to, in sentences.
 
 use crate::fault::DatabaseFault;
-use crate::report::{IfDied, Own, SiteReport};
+use crate::report::{IfDied, Own, ServerReport, SiteReport};
 use postgres_store::{FaultKind, ServerFault, ServerState, Survey};
 use std::time::Duration;
 use store::StoreError;
@@ -55,7 +55,7 @@ pub(crate) fn troubles(
     report: &SiteReport,
     servers: usize,
 ) -> Vec<String> {
-    let mut all = Vec::new();
+    let mut all: Vec<String> = of_primaries(&report.servers).into_iter().collect();
     of_nodes(own, report, &mut all);
     of_shards(own, report, &mut all);
     if survey.waiting > 0 && survey.waits >= WAITING {
@@ -82,6 +82,19 @@ pub(crate) fn troubles(
         Some(format!("the server {address}, {}: {why}", server.state))
     }));
     all
+}
+
+/// Two servers that write: a promotion beside a primary that lives.
+fn of_primaries(servers: &[ServerReport]) -> Option<String> {
+    let primaries = servers.iter().filter(|server| server.role == "primary");
+    let addresses: Vec<String> = primaries.filter_map(|server| server.address.clone()).collect();
+    (addresses.len() > 1).then(|| {
+        format!(
+            "two primaries answer, {}: the one that was promoted has the standbys, the other acknowledges nothing; stop \
+             the other, and nodes that are connected to it go to the promoted one",
+            addresses.join(" and ")
+        )
+    })
 }
 
 fn of_nodes(own: &Own, report: &SiteReport, all: &mut Vec<String>) {
@@ -193,6 +206,19 @@ mod tests {
             answer: Err(ServerFault { kind: FaultKind::Away, why: "refused".to_owned() }),
         };
         vec![gone, standby("db1:5432", 70), standby("db2:5432", 90)]
+    }
+
+    #[test]
+    fn two_primaries_are_named() {
+        let server = |address: &str, role| ServerReport {
+            address: Some(address.to_owned()),
+            role,
+            ..ServerReport::default()
+        };
+        let mut all = vec![server("db0:5432", "primary"), server("db1:5432", "standby")];
+        assert_eq!(of_primaries(&all), None);
+        all.push(server("db2:5432", "primary"));
+        assert!(of_primaries(&all).is_some_and(|text| text.contains("db0:5432 and db2:5432")));
     }
 
     #[test]

@@ -183,7 +183,8 @@ fn forget_node(forget: &Forget) -> u8 {
     match surveyor(&database).and_then(|surveyor| surveyor.forget(name)) {
         Ok(0) => {
             print_error(&format!(
-                "no node of the name {name} is dead: `mta cluster status` shows all"
+                "no dead node has the name {name}: its lease lasts still, or there is no such node; `mta cluster status` \
+                 shows all"
             ));
             FAILED
         }
