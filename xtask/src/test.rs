@@ -50,7 +50,7 @@ enum Share {
     Hunt,
     /// The crash matrix at a sixth of the operations of the disks, those of this commit's seed: a minute or more
     Matrix,
-    /// Two minutes of `cargo xtask cluster`, with a seed of this commit, beside the parts before and after; nothing
+    /// Three minutes of `cargo xtask cluster`, with a seed of this commit, beside the parts before and after; nothing
     /// without PostgreSQL
     Cluster,
     /// Three planted faults that `cargo xtask mutants` must find, others for each commit: some minutes, most of them to
@@ -97,7 +97,7 @@ fn hunt(workspace: &Workspace) -> anyhow::Result<(Tally, bool)> {
 }
 
 /// Minutes of [`Share::Cluster`].
-const CLUSTER: &str = "2";
+const CLUSTER: &str = "3";
 
 /// Has a site of several nodes fail in all ways that it survives; whether nothing was lost, doubled or altered. Without
 /// PostgreSQL nothing is tried.
