@@ -42,7 +42,7 @@ enum Part {
 /// What can be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Share {
-    /// Half of the published studies on the testbed, made small, that of this commit's seed: 5 minutes
+    /// Half of the published studies on the testbed, made small, that of this commit's seed: 2 or 8 minutes
     Studies,
     /// Daemons killed for a minute more, by `cargo xtask soak` with seeds of this commit
     Soak,
