@@ -14,7 +14,6 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
-use testbed::answer::SendOutput;
 use testbed::clock::{Deadline, is_interrupted, pause};
 
 /// Between two faults.
@@ -259,16 +258,7 @@ impl<'a> Striker<'a> {
         let killed = self.start.elapsed();
         self.world.node(number)?.forget();
         self.world.node(number)?.join();
-        let mut answer = None;
-        if answered {
-            let (output, _) = client.output::<SendOutput>()?;
-            let accepted = output.and_then(|output| output.messages.into_iter().next());
-            answer = accepted.map(|accepted| Acknowledged {
-                mts_identifier: accepted.mts_identifier,
-                sha256: accepted.content_sha256,
-                at: killed,
-            });
-        }
+        let answer = if answered { client.accepted(killed)? } else { None };
         self.report(Event::Queued(Probe { message, answer, killed: Some(killed) }))
     }
 

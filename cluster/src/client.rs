@@ -1,5 +1,6 @@
 //! The users' programs: `xuxa`, started and read.
 
+use crate::ledger::Acknowledged;
 use crate::message::{Place, User};
 use anyhow::{Context as _, Result};
 use nix::sys::signal::Signal;
@@ -9,6 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+use testbed::answer::SendOutput;
 use testbed::child::Child;
 
 /// Longest end of a client that was asked to end.
@@ -104,6 +106,20 @@ impl Running {
             let _ = self.child.signal(Signal::SIGKILL);
             let _ = self.child.wait(SOON);
         }
+    }
+
+    /// The answer to the one message that it submitted, if it was accepted; of this time.
+    ///
+    /// # Errors
+    /// What it printed cannot be read.
+    pub(crate) fn accepted(self, at: Duration) -> Result<Option<Acknowledged>> {
+        let (output, _) = self.output::<SendOutput>()?;
+        let accepted = output.and_then(|output| output.messages.into_iter().next());
+        Ok(accepted.map(|accepted| Acknowledged {
+            mts_identifier: accepted.mts_identifier,
+            sha256: accepted.content_sha256,
+            at,
+        }))
     }
 
     /// The JSON that it printed, if it printed any, and its complaint. Its files are removed.

@@ -2,12 +2,11 @@
 //! node owns it then.
 
 use super::{Event, Probe, Striker};
-use crate::ledger::{Acknowledged, Hold};
+use crate::ledger::Hold;
 use crate::message::{Message, PROBE};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 use std::time::Duration;
-use testbed::answer::SendOutput;
 use testbed::clock::{Deadline, is_interrupted};
 
 /// Longest submission: the site has no other fault when it begins.
@@ -52,18 +51,13 @@ impl Striker<'_> {
     /// The message once it is held; nothing where the submission was not answered, and is repeated by others.
     fn submit_and_hold(&mut self, number: usize, message: &Message) -> Result<Option<Held>> {
         let mut client = self.world.clients.start(PROBE, number, &message.arguments())?;
-        let mut answer = None;
-        if client.ends_within(SUBMITTED)? {
-            let (output, _) = client.output::<SendOutput>()?;
-            let accepted = output.and_then(|output| output.messages.into_iter().next());
-            answer = accepted.map(|accepted| Acknowledged {
-                mts_identifier: accepted.mts_identifier,
-                sha256: accepted.content_sha256,
-                at: self.start.elapsed(),
-            });
-        } else {
-            client.stop();
-        }
+        let answer = match client.ends_within(SUBMITTED)? {
+            true => client.accepted(self.start.elapsed())?,
+            false => {
+                client.stop();
+                None
+            }
+        };
         let mts_identifier = answer.as_ref().map(|answer| answer.mts_identifier.clone());
         self.report(Event::Queued(Probe { message: message.clone(), answer, killed: None }))?;
         let Some(mts_identifier) = mts_identifier else { return Ok(None) };
