@@ -69,6 +69,14 @@ impl Comparison {
         printed(row, Measure::Seconds).is_none()
     }
 
+    /// Whether [`Comparison::from_row`] is about this value.
+    pub(crate) fn is_of(row: &StudyRow, measure: Measure) -> bool {
+        match Comparison::is_of_rates(row) {
+            true => measure == Measure::KbitS,
+            false => measure == Measure::Seconds,
+        }
+    }
+
     fn between(ours: Known, theirs: Known) -> Option<Comparison> {
         match theirs.exactly {
             Some(0.0) => ours.exactly.map(|ours| match ours.abs() < ZERO {

@@ -18,6 +18,7 @@ mod html;
 mod machine;
 mod markdown;
 mod number;
+mod outside;
 mod score;
 mod text;
 mod view;
@@ -27,6 +28,7 @@ pub use closeness::{Closeness, Comparison};
 pub use figures::{Drawn, Picture};
 pub use html::{MAX_EXPECTATIONS, MAX_PICTURES_BYTES, MAX_ROWS, MAX_RUN_FIGURES};
 pub use machine::Machine;
+pub use outside::{Fitted, KindScore, Outside, ScoreDetail};
 pub use score::Score;
 pub use write::{WriteError, Written};
 
@@ -72,9 +74,9 @@ impl StudyReport<'_> {
         struct Scored<'a> {
             #[serde(flatten)]
             report: &'a StudyReport<'a>,
-            score: Score,
+            score: ScoreDetail,
         }
-        let scored = Scored { report: self, score: Score::from_report(self) };
+        let scored = Scored { report: self, score: ScoreDetail::from_report(self) };
         let mut text = serde_json::to_string(&scored)?;
         text.push('\n');
         Ok(text)
@@ -88,6 +90,6 @@ impl StudyReport<'_> {
     /// A line for each row, the score, and a line for each expectation that does not hold, for a
     /// terminal.
     pub fn text(&self) -> String {
-        text::table(self.rows, Score::from_report(self), self.verdicts)
+        text::table(self.rows, &ScoreDetail::from_report(self), self.verdicts)
     }
 }

@@ -3,7 +3,8 @@
 use crate::StudyReport;
 use crate::closeness::{Closeness, Comparison};
 use crate::number;
-use crate::score::{self, Score};
+use crate::outside::{self, ScoreDetail};
+use crate::score;
 use crate::text::{kbit_s, ours, printed, seconds, tos_received};
 use std::fmt::Write as _;
 use study::StudyRow;
@@ -11,13 +12,16 @@ use study::row::Measure;
 
 /// The score, then a row for each printed value.
 pub(crate) fn page(report: &StudyReport<'_>) -> String {
-    let score = Score::from_report(report);
+    let detail = ScoreDetail::from_report(report);
+    let score = detail.score;
     let mut text = String::new();
     let command = report.machine.command.replace('`', "'");
     let _ = writeln!(text, "Made with `{command}`.\n");
     let [hold, fail, open] = crate::view::count(report.verdicts.iter());
-    let _ =
-        writeln!(text, "Expectations that hold: {hold}; that do not: {fail}; not known: {open}.\n");
+    let _ = writeln!(
+        text,
+        "Expectations of our own results that hold: {hold}; that do not: {fail}; not known: {open}.\n"
+    );
     let _ = writeln!(
         text,
         "| printed values | {} within 15 % | {} within a factor of 2 | {} beyond a factor of 2 | \
@@ -40,8 +44,14 @@ pub(crate) fn page(report: &StudyReport<'_>) -> String {
         score.own_settings,
         score.rows
     );
+    for line in crate::text::fitted_words(&detail).lines() {
+        let _ = writeln!(text, "{line}.\n");
+    }
+    outside_of(&mut text, &detail);
+    text.push_str("Every printed value:\n\n");
     text.push_str(
-        "| table | row | value | printed | ours | ratio | |\n|---|---|---|--:|--:|--:|---|\n",
+        "| table | row | value | printed | ours | ratio | | fitted |\n\
+         |---|---|---|--:|--:|--:|---|--:|\n",
     );
     for row in report.rows.iter().filter(|row| score::is_printed(row)) {
         values(&mut text, row);
@@ -65,13 +75,43 @@ fn values(text: &mut String, row: &StudyRow) {
         let near = comparison.map_or("", |comparison| comparison.closeness().sign());
         let kind = measure.name().replace('_', " ");
         let printed = printed(row, measure);
-        let _ = writeln!(text, "| {name} | {kind} | {printed} | {value} | {ratio} | {near} |");
+        let fit = row.fit.as_ref().filter(|_| Comparison::is_of(row, measure));
+        let fit = fit.and_then(|fit| outside::comparison(row, fit));
+        let fit = fit.map_or(String::new(), Comparison::words);
+        let _ =
+            writeln!(text, "| {name} | {kind} | {printed} | {value} | {ratio} | {near} | {fit} |");
     }
     if !row.paper_tos.is_empty() {
         let (theirs, ours) = (number::tos(&row.paper_tos), tos_received(row));
         let near = score::of_row(row).pop().flatten().map_or("", Closeness::sign);
-        let _ = writeln!(text, "| {name} | TOS octets | {theirs} | {ours} |  | {near} |");
+        let _ = writeln!(text, "| {name} | TOS octets | {theirs} | {ours} |  | {near} | |");
     }
+}
+
+/// The printed values that ours are not near, as a table of their own: the expectations that derive
+/// from the print and do not hold.
+fn outside_of(text: &mut String, detail: &ScoreDetail) {
+    if detail.outside.is_empty() {
+        return;
+    }
+    text.push_str("Outside 15 percent of what was printed, or outside its bound:\n\n");
+    text.push_str("| | table | row | value | printed | ours | ratio | reason |\n");
+    text.push_str("|---|---|---|---|--:|--:|--:|---|\n");
+    for one in &detail.outside {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} | {} | {} |",
+            one.sign(),
+            cell(&one.table),
+            cell(&one.row),
+            one.kind.replace('_', " "),
+            one.printed,
+            one.ours,
+            one.ratio,
+            cell(&one.reason)
+        );
+    }
+    text.push('\n');
 }
 
 /// Text that stays in its cell.

@@ -34,7 +34,11 @@ impl Score {
     pub fn from_report(report: &StudyReport<'_>) -> Score {
         let mut score = Score::of_rows(report.rows);
         let made: BTreeSet<&str> = report.measured.iter().map(|run| run.id.as_str()).collect();
-        for planned in report.planned.iter().filter(|run| !made.contains(run.id.as_str())) {
+        for planned in report
+            .planned
+            .iter()
+            .filter(|run| !made.contains(run.id.as_str()) && run.fitted.is_empty())
+        {
             let messages = planned.messages.iter().map(|message| measures(&message.paper).len());
             let loads = planned.loads.iter();
             let loads =
@@ -43,6 +47,9 @@ impl Score {
             score.printed += missing;
             score.missing += missing;
         }
+        let missing = missing_relations(report);
+        score.printed += missing;
+        score.missing += missing;
         score
     }
 
@@ -75,6 +82,19 @@ impl Score {
             Closeness::Unknown => self.unknown,
         }
     }
+}
+
+/// Printed values of two rows of which one has not been made.
+fn missing_relations(report: &StudyReport<'_>) -> usize {
+    let items: BTreeSet<&str> = report.rows.iter().map(|row| row.item.as_str()).collect();
+    let wanted: BTreeSet<&str> =
+        report.planned.iter().map(study::Planned::experiment_name).collect();
+    let experiments = report.study.experiments.iter();
+    let experiments = experiments.filter(|one| wanted.contains(one.name.as_str()));
+    let relations = experiments.flat_map(|one| one.printed.iter().map(move |of| (one, of)));
+    let missing =
+        relations.filter(|(one, of)| !items.contains(study::printed::item(one, of).as_str()));
+    missing.map(|(_, of)| measures(&of.paper).len()).sum()
 }
 
 /// The kinds of values with something printed.

@@ -3,7 +3,8 @@
 use crate::closeness::Closeness;
 use crate::closeness::Comparison;
 use crate::number::{self, NONE};
-use crate::score::{self, Score};
+use crate::outside::{self, Outside, ScoreDetail};
+use crate::score;
 use base::shown;
 use study::row::Measure;
 use study::{StudyRow, Verdict};
@@ -20,7 +21,7 @@ struct Column {
 }
 
 /// All there are; but for the names, a table has those in which a row has something.
-const COLUMNS: [Column; 19] = [
+const COLUMNS: [Column; 20] = [
     Column { head: "table", cell: |row| row.table.clone() },
     Column { head: "row", cell: marked },
     Column { head: "paper s", cell: |row| printed(row, Measure::Seconds) },
@@ -30,6 +31,7 @@ const COLUMNS: [Column; 19] = [
         head: "ratio",
         cell: |row| Comparison::from_row(row).map_or(NONE.to_owned(), Comparison::words),
     },
+    Column { head: "fitted ratio", cell: fitted },
     Column { head: "paper % of base", cell: |row| printed(row, Measure::BasePercent) },
     Column { head: "ours % of base", cell: percent_of_base },
     Column { head: "paper loss %", cell: |row| printed(row, Measure::LossPercent) },
@@ -48,7 +50,7 @@ const COLUMNS: [Column; 19] = [
 const NAMES: usize = 2;
 
 /// A line for each row, then what does not hold or is not known.
-pub(crate) fn table(rows: &[StudyRow], score: Score, verdicts: &[Verdict]) -> String {
+pub(crate) fn table(rows: &[StudyRow], score: &ScoreDetail, verdicts: &[Verdict]) -> String {
     let shown = rows.get(..rows.len().min(MAX_ROWS)).unwrap_or_default();
     // Each table has only the columns that have a value in it.
     let tables = shown.chunk_by(|one, next| one.table == next.table);
@@ -176,7 +178,8 @@ fn percent_of_base(row: &StudyRow) -> String {
 }
 
 /// How many of the printed values came out near.
-fn scored(score: Score) -> String {
+fn scored(detail: &ScoreDetail) -> String {
+    let score = detail.score;
     if score.printed == 0 {
         return String::new();
     }
@@ -191,7 +194,56 @@ fn scored(score: Score) -> String {
             score.own_settings, score.rows
         ));
     }
+    text.push_str(&fitted_words(detail));
+    text.push_str(&outside_of(&detail.outside));
     text
+}
+
+/// What was chosen by printed values.
+pub(crate) fn fitted_words(detail: &ScoreDetail) -> String {
+    let fitted = &detail.fitted;
+    let mut text = String::new();
+    if !fitted.parameters.is_empty() {
+        text.push_str(&format!(
+            "parameters of all rows that were chosen by printed values: {} ({})\n",
+            fitted.parameters.len(),
+            fitted.parameters.join(", ")
+        ));
+    }
+    if fitted.rows > 0 {
+        text.push_str(&format!(
+            "fitted one by one, in a column that counts for nothing: {} rows with {} values of \
+             parameters, {} of them within 15 %\n",
+            fitted.rows, fitted.values, fitted.near
+        ));
+    }
+    text
+}
+
+/// The printed values that ours are not near.
+fn outside_of(outside: &[Outside]) -> String {
+    if outside.is_empty() {
+        return String::new();
+    }
+    let head = ["", "outside 15 % of what was printed", "value", "printed", "ours", "ratio"];
+    let mut lines = vec![head.map(str::to_owned).to_vec()];
+    for one in outside.iter().take(MAX_ROWS) {
+        lines.push(vec![
+            one.sign().to_owned(),
+            format!("{} {}", plain(&one.table), plain(&one.row)),
+            one.kind.replace('_', " "),
+            one.printed.clone(),
+            one.ours.clone(),
+            one.ratio.clone(),
+        ]);
+    }
+    format!("\n{}", aligned(&lines))
+}
+
+/// With the settings that were chosen to fit it: ours divided by what was printed.
+fn fitted(row: &StudyRow) -> String {
+    let comparison = row.fit.as_ref().and_then(|fit| outside::comparison(row, fit));
+    comparison.map_or(NONE.to_owned(), Comparison::words)
 }
 
 /// Whether some value of a row is not near, and the file gives the reason.
@@ -220,8 +272,9 @@ fn expectations(verdicts: &[Verdict]) -> String {
     if verdicts.is_empty() {
         return String::new();
     }
-    let mut text =
-        format!("\nexpectations that hold: {hold}; that do not: {fail}; not known: {open}\n");
+    let mut text = format!(
+        "\nexpectations of our own results that hold: {hold}; that do not: {fail}; not known: {open}\n"
+    );
     for verdict in verdicts.iter().filter(|verdict| verdict.holds != Some(true)) {
         let line = format!(
             "  {}: {}: {} ({})\n",

@@ -67,6 +67,7 @@ impl Keep {
         planned.table.clear();
         planned.why.clear();
         planned.special.clear();
+        planned.fitted.clear();
         planned.repeat = 1;
         planned.experiment = 0;
         // What these come to stands in the job.

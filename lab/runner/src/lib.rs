@@ -36,8 +36,10 @@ use text::UsageError;
 pub struct RunnerOptions {
     /// Names of experiments, or of runs as `experiment/run`. Empty: all that are not optional.
     pub only: Vec<String>,
-    /// Also the optional ones.
+    /// Also the optional ones, and those that fit.
     pub all: bool,
+    /// Also the runs that are made a second time to fit what is printed.
+    pub fits: bool,
     /// The environment of runs that can be made in either.
     pub environment: Environment,
     /// The factor by which rates are multiplied and delays divided.
@@ -213,7 +215,10 @@ fn wanted(found: &FoundStudy, all: &[Planned], options: &RunnerOptions) -> Resul
             .is_some_and(|experiment| experiment.optional)
     };
     let is_wanted = |planned: &&Planned| {
-        if options.only.is_empty() {
+        if !planned.fitted.is_empty() && !options.fits && !options.all {
+            // Named as `experiment/run[fit]`.
+            options.only.contains(&planned.id)
+        } else if options.only.is_empty() {
             options.all || !is_further(planned)
         } else {
             options.only.iter().any(|name| names(planned, name))

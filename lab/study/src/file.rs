@@ -1,5 +1,9 @@
 //! A study's file.
 
+mod parameter;
+
+pub use parameter::{Headline, Parameter, ParameterKind};
+
 use crate::StudyError;
 use base::Precedence;
 use dscp::Dscp;
@@ -46,6 +50,9 @@ pub struct Study {
     pub about: String,
     /// The network of all experiments.
     pub network: StudyNetwork,
+    /// The one setting of messaging and hosts beside all printed values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headline: Option<Headline>,
     /// The values that the publication leaves open, by name.
     #[serde(default)]
     pub parameters: BTreeMap<Name, Parameter>,
@@ -83,10 +90,14 @@ impl Study {
             None => format!("Set {by}. {}", parameter.why),
         };
         parameter.value = Some(value.clone());
+        if let Some(headline) = &mut self.headline {
+            headline.with.remove(name);
+        }
         for experiment in &mut self.experiments {
             experiment.with.remove(name);
             experiment.runs.iter_mut().for_each(|run| {
                 run.with.remove(name);
+                run.fit.remove(name);
             });
         }
         Ok(())
@@ -127,25 +138,6 @@ pub enum OverTime {
 pub struct StudyNetwork {
     /// The name of its topology.
     pub topology: Name,
-}
-
-/// A setting that was left open: its value, what it is set in, and why it has this value.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[serde(expecting = "a table of a parameter")]
-pub struct Parameter {
-    /// Its value where an experiment or a run has no other; a setting without one is left as the
-    /// files have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<Value>,
-    /// Text to show.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub unit: String,
-    /// The reason for this value.
-    pub why: String,
-    /// What it is set in, parameters in the order of their names: paths below `network` (the topology), `policy.NAME`, `mail`, `messages` and
-    /// `loads`.
-    pub sets: Vec<String>,
 }
 
 /// The MTAs.
@@ -224,15 +216,49 @@ pub struct Experiment {
     /// Why they are others than elsewhere.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
+    /// Whether its runs have the setting of the headline; where absent, those with printed values have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headline: Option<bool>,
     /// Whether `lab run` leaves it out, unless the command line names it or has `--all`.
     #[serde(default)]
     pub optional: bool,
     /// Its runs.
     #[serde(rename = "run")]
     pub runs: Vec<StudyRun>,
+    /// Printed values that are of two rows, or a part of something.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub printed: Vec<PrintedRelation>,
     /// The expectations: conditions that its results must meet.
     #[serde(default)]
     pub expect: Vec<Expect>,
+}
+
+/// A printed value that is of two rows: how much more one has than another, or what percentage; or
+/// what percentage of a number. It is a row of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a printed relation")]
+pub struct PrintedRelation {
+    /// Its name, unlike any other of its experiment.
+    pub name: Name,
+    /// In words.
+    pub what: String,
+    /// `run/item.value` of this experiment, or `experiment/run/item.value`.
+    pub value: String,
+    /// The value that is 100 percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// The value that is taken from it, in place of `to`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minus: Option<String>,
+    /// The number that is 100 percent, in place of `to`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent_of: Option<f64>,
+    /// What was printed, by the name of the measure; `base_percent` of a percentage.
+    pub paper: BTreeMap<Name, f64>,
+    /// Why the measured value does not fit the printed one, where that is known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub no_fit_reason: String,
 }
 
 /// The environments in which an experiment can run.
@@ -264,6 +290,13 @@ pub struct StudyRun {
     /// Parameters that take each of these values: a run for each combination.
     #[serde(default)]
     pub vary: BTreeMap<Name, Vec<Value>>,
+    /// Values of parameters that fit what is printed of this run: a second run beside it, marked, that
+    /// counts for nothing. It is made in simulation, where the command line has `--fits` or `--all`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fit: BTreeMap<Name, Value>,
+    /// Why these fit.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub fit_why: String,
     /// What is submitted, in this order where the moment is the same.
     #[serde(default)]
     pub messages: Vec<StudyMessage>,
@@ -281,6 +314,14 @@ pub struct StudyRun {
     /// What happens when `--scale` is above `scale_most`.
     #[serde(default)]
     pub above_scale: AboveScale,
+}
+
+impl StudyRun {
+    /// Whether anything was printed of it.
+    pub fn is_printed(&self) -> bool {
+        self.messages.iter().any(|message| !message.paper.is_empty())
+            || self.loads.iter().any(|load| !load.paper.is_empty() || !load.paper_tos.is_empty())
+    }
 }
 
 /// What happens to a run when `--scale` is above its `scale_most`.

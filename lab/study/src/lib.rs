@@ -13,8 +13,10 @@
 mod during;
 pub mod expect;
 pub mod file;
+mod fit;
 pub mod measured;
 pub mod plan;
+pub mod printed;
 mod repeat;
 pub mod row;
 pub mod scale;
@@ -22,6 +24,7 @@ pub mod skew;
 
 pub use expect::{Verdict, judge};
 pub use file::Study;
+pub use fit::Fit;
 pub use measured::Measured;
 pub use plan::{Library, Planned, plan};
 pub use repeat::{MAX_REPEAT, Range};

@@ -1,10 +1,12 @@
 //! From a study's file to runs, each with all it needs.
 
 mod check;
+mod shared;
 mod variant;
 
 use crate::file::{
-    AboveScale, Environments, Experiment, Mail, Parameter, Study, StudyLoad, StudyMessage, StudyRun,
+    AboveScale, Environments, Experiment, Headline, Mail, Parameter, Study, StudyLoad,
+    StudyMessage, StudyRun,
 };
 use crate::{Scale, StudyError};
 use network::Topology;
@@ -47,8 +49,11 @@ pub struct Planned {
     pub environments: Environments,
     /// The values of all parameters here.
     pub settings: BTreeMap<Name, Value>,
-    /// Those that are others than the parameters' own.
+    /// Those that are others than the parameters' own and the headline's.
     pub special: BTreeMap<Name, Value>,
+    /// Of a run that is made a second time to fit what is printed: the values that are chosen for that.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fitted: BTreeMap<Name, Value>,
     /// The reasons for which they differ.
     pub why: Vec<String>,
     /// The network.
@@ -104,6 +109,7 @@ impl Planned {
 /// An unknown name, a path without a place, an invalid topology or policy. With the key.
 pub fn plan(study: &Study, library: &dyn Library) -> Result<Vec<Planned>, StudyError> {
     check::study(study)?;
+    shared::check(study)?;
     let mut used = BTreeSet::new();
     let mut planned: Vec<Planned> = Vec::new();
     let mut ids = BTreeSet::new();
@@ -117,11 +123,16 @@ pub fn plan(study: &Study, library: &dyn Library) -> Result<Vec<Planned>, StudyE
                 return Err(maker.wrong("vary", &what));
             }
             for (suffix, varied) in variants(&run.vary) {
-                let made = maker.make(&suffix, &varied, &mut used)?;
+                let made = maker.make(&suffix, &varied, &Values::new(), &mut used)?;
                 if !ids.insert(made.id.clone()) {
                     return Err(maker.wrong("vary", "two runs of the same values"));
                 }
                 planned.push(made);
+                if !run.fit.is_empty() {
+                    let suffix = with_fit(&suffix);
+                    let made = maker.make(&suffix, &varied, &run.fit, &mut used)?;
+                    planned.push(Planned { environments: Environments::Simulation, ..made });
+                }
             }
         }
     }
@@ -152,9 +163,11 @@ impl<'a> Maker<'a> {
         &self,
         suffix: &str,
         varied: &Values,
+        fit: &Values,
         used: &mut BTreeSet<&'a str>,
     ) -> Result<Planned, StudyError> {
-        let special = self.special(varied)?;
+        let mut special = self.special(varied)?;
+        special.extend(fit.clone());
         let settings = self.settings(&special);
         let mut document = self.document()?;
         self.apply([&settings, &special], &mut document, used, |root| root != "policy")?;
@@ -163,7 +176,9 @@ impl<'a> Maker<'a> {
         document.insert("policy".to_owned(), policies);
         self.apply([&settings, &special], &mut document, used, |root| root == "policy")?;
         let name = format!("{}{suffix}", self.run.name);
-        let why = [&self.experiment.why, &self.run.why].into_iter().filter(|why| !why.is_empty());
+        let fit_why = if fit.is_empty() { "" } else { &self.run.fit_why };
+        let why = [self.experiment.why.as_str(), &self.run.why, fit_why].into_iter();
+        let why = why.filter(|why| !why.is_empty()).map(str::to_owned).collect();
         let mut planned = Planned {
             id: format!("{}/{name}", self.experiment.name),
             experiment: self.number,
@@ -172,7 +187,8 @@ impl<'a> Maker<'a> {
             environments: self.experiment.environment,
             settings,
             special,
-            why: why.cloned().collect(),
+            fitted: fit.clone(),
+            why,
             topology,
             policies: self.read(&document, "policy")?,
             mail: match &self.study.mail {
@@ -216,10 +232,19 @@ impl<'a> Maker<'a> {
         Ok(special)
     }
 
+    /// The headline, where its setting is this run's.
+    fn headline(&self) -> Option<&'a Headline> {
+        let study: &'a Study = self.study;
+        let has_it = self.experiment.headline.unwrap_or_else(|| self.run.is_printed());
+        study.headline.as_ref().filter(|_| has_it)
+    }
+
     fn settings(&self, special: &Values) -> Values {
+        let headline = self.headline();
         let parameters = self.study.parameters.iter();
         let all = parameters.filter_map(|(name, parameter)| {
-            let value = special.get(name).or(parameter.value.as_ref())?;
+            let shared = headline.and_then(|headline| headline.with.get(name));
+            let value = special.get(name).or(shared).or(parameter.value.as_ref())?;
             Some((name.clone(), value.clone()))
         });
         all.collect()
@@ -306,6 +331,22 @@ impl<'a> Maker<'a> {
         }
         Ok(())
     }
+}
+
+/// Begins what stands behind the name of a run that fits.
+const FIT: &str = "[fit";
+
+/// The id of the run that fits beside a run: `run[fit]`, or `run[fit,` and what is varied.
+pub(crate) fn with_fit(run: &str) -> String {
+    match run.split_once('[') {
+        Some((name, varied)) => format!("{name}{FIT},{varied}"),
+        None => format!("{run}{FIT}]"),
+    }
+}
+
+/// The item of the run that a fitting one stands beside.
+pub(crate) fn without_fit(item: &str) -> String {
+    item.replacen(&format!("{FIT}]"), "", 1).replacen(&format!("{FIT},"), "[", 1)
 }
 
 /// Whether `policy.NAME` is a policy of this run.

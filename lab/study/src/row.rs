@@ -2,6 +2,7 @@
 
 use crate::during::{self, Asked};
 use crate::file::{self, Study};
+use crate::fit::{self, Fit};
 use crate::measured::{Environment, LoadMeasured, Measured, MessageTimes};
 use crate::repeat::{Range, combined};
 use crate::skew::Skew;
@@ -155,6 +156,9 @@ pub struct StudyRow {
     /// Parameters that are others than elsewhere.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub with: BTreeMap<Name, toml::Value>,
+    /// What it has with settings that were chosen to fit it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fit: Option<Fit>,
     /// The reasons for which these parameters differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
@@ -192,7 +196,7 @@ pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<St
     }
     let asked = during::asked(study);
     let mut bases = BTreeMap::new();
-    let mut rows = Vec::new();
+    let (mut rows, mut fitted) = (Vec::new(), Vec::new());
     for planned in planned {
         let Some(measured) = by_id.get(planned.id.as_str()) else { continue };
         let makers =
@@ -213,13 +217,29 @@ pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<St
         for (repeated, base) in messages.chain(loads) {
             let Some(row) = combined(&repeated) else { continue };
             if let Some(base) = base {
-                bases.insert(row.item.clone(), whole(planned.experiment_name(), base));
+                let base = whole(planned.experiment_name(), base);
+                let fitting = fitting(&base).filter(|_| !planned.fitted.is_empty());
+                let fitting = fitting.filter(|item| is_measured(item, &by_id));
+                bases.insert(row.item.clone(), fitting.unwrap_or(base));
             }
+            fitted.push(planned.fitted.clone());
             rows.push(row);
         }
     }
     percentages(&mut rows, &bases);
+    let mut rows = fit::joined(rows.into_iter().zip(fitted).collect());
+    crate::printed::add(study, planned, &mut rows);
     rows
+}
+
+/// The item of the run that was made to fit beside the one of this item.
+fn fitting(item: &str) -> Option<String> {
+    let (run, item) = item.rsplit_once('/')?;
+    Some(format!("{}/{item}", crate::plan::with_fit(run)))
+}
+
+fn is_measured(item: &str, measured: &BTreeMap<&str, Vec<&Measured>>) -> bool {
+    item.rsplit_once('/').is_some_and(|(run, _)| measured.contains_key(run))
 }
 
 /// Each rate in percent of the rate of its base. If it or its base was given up, only a bound is known.

@@ -407,3 +407,118 @@ fn rows_are_shown_at_the_studys_own_rates() {
     near(rows[1].more.get("base_percent_more_than").copied(), 500.0 / 8_000.0 * 95.0 * 100.0);
     assert_eq!(study::judge(&study, &rows)[0].holds, Some(true));
 }
+
+/// The study above with a headline, and what a run that fits would have.
+fn with_headline(run: &str) -> String {
+    let head = r#"
+[headline]
+with = { window = 2 }
+why = "one for all"
+[parameters.window]
+kind = "messaging"
+range = [1, 4]
+why = "not printed"
+sets = ["mail.channel.rts.window"]
+"#;
+    let text = STUDY
+        .replace("[parameters.rate]\n", "[parameters.rate]\nkind = \"network\"\nprinted = true\n")
+        .replace("[parameters.limit]\n", "[parameters.limit]\nkind = \"router\"\nrange = [1, 99]\n")
+        .replace("[parameters.mark]\n", "[parameters.mark]\nkind = \"load\"\nprinted = true\n")
+        .replace("with = { limit = 7 }\nwhy", &format!("with = {{ limit = 7 }}\n{run}\nwhy"));
+    text.replace("[mail]\n", &format!("{head}\n[mail]\n"))
+}
+
+#[test]
+fn runs_with_printed_values_have_the_setting_of_the_headline() {
+    let planned = plan(&with_headline("")).unwrap();
+    let windows: Vec<_> = planned.iter().map(|one| one.settings.get("window")).collect();
+    assert_eq!(windows, [Some(&2.into()), None, None]);
+    assert!(!planned[0].special.contains_key("window"), "it is not a setting of its own");
+    let rts = planned[0].mail.as_ref().unwrap().channel.get("rts").unwrap();
+    assert_eq!(rts.get("window"), Some(&2.into()));
+}
+
+#[test]
+fn what_fits_a_row_is_a_run_of_its_own() {
+    let run = "fit = { window = 4 }\nfit_why = \"it would be near\"";
+    let planned = plan(&with_headline(run)).unwrap();
+    let ids: Vec<&str> = planned.iter().map(|planned| planned.id.as_str()).collect();
+    assert_eq!(ids.get(..2).unwrap(), ["alone/one", "alone/one[fit]"]);
+    assert_eq!(planned[1].settings.get("window"), Some(&4.into()));
+    let study: Study = toml::from_str(&with_headline(run)).unwrap();
+    let took = |id: &str, seconds: f64| Measured {
+        id: id.to_owned(),
+        environment: Environment::Simulation,
+        messages: vec![MessageTimes {
+            name: "routine".to_owned(),
+            submitted: Some(0.0),
+            delivered: Some(seconds),
+            ..MessageTimes::default()
+        }],
+        ..Measured::default()
+    };
+    let both = [took("alone/one", 20.0), took("alone/one[fit]", 11.0)];
+    let rows = study::rows(&study, &planned, &both);
+    assert_eq!(rows.len(), 1, "a column, not a row");
+    assert_eq!(rows[0].seconds, Some(20.0));
+    let fit = rows[0].fit.as_ref().unwrap();
+    assert_eq!(fit.values.get("seconds"), Some(&11.0));
+    assert_eq!((fit.with.len(), fit.why.as_str()), (1, "it would be near"));
+    // Made alone it has nothing to be compared with.
+    let alone = study::rows(&study, &planned, &both[1..]);
+    assert!(alone.len() == 1 && alone[0].paper.is_empty() && alone[0].paper_seconds.is_none());
+}
+
+#[test]
+fn no_row_with_printed_values_has_a_messaging_setting_of_its_own() {
+    let refused = |run: &str| plan(&with_headline(run)).unwrap_err().to_string();
+    let error = plan(&with_headline("").replace("with = { limit = 7 }", "with = { window = 3 }"));
+    let error = error.unwrap_err();
+    assert_eq!(error.path, "experiment[0].run[0].with.window");
+    assert!(error.what.contains("goes into `fit`"), "{error}");
+    assert!(refused("fit = { window = 4 }").contains("fit and fit_why go together"));
+    assert!(refused("fit = { no = 4 }\nfit_why = \"x\"").contains("there is no parameter no"));
+    let text = with_headline("").replace("range = [1, 4]\n", "");
+    assert!(plan(&text).unwrap_err().to_string().contains("parameters.window: its value is not"));
+    let text = with_headline("").replace("range = [1, 99]\n", "range = [1, 99]\nvalue = 100\n");
+    assert!(plan(&text).unwrap_err().to_string().contains("outside its range of 1 to 99"));
+    let text = with_headline("").replace("with = { window = 2 }", "with = { limit = 2 }");
+    assert_eq!(plan(&text).unwrap_err().path, "headline.with");
+}
+
+#[test]
+fn a_printed_difference_is_a_row() {
+    let relation = r#"
+[[experiment.printed]]
+name = "grows"
+what = "more at 1 Mbit/s"
+value = "two[rate=1Mbit]/noise.kbit_s"
+minus = "two[rate=2Mbit]/noise.kbit_s"
+paper = { kbit_s = 5.0 }
+[[experiment.printed]]
+name = "part"
+what = "of the line"
+value = "two[rate=1Mbit]/noise.kbit_s"
+percent_of = 1000.0
+paper = { base_percent_less_than = 12.0 }
+"#;
+    let text = format!("{STUDY}{relation}");
+    let planned = plan(&text).unwrap();
+    let study: Study = toml::from_str(&text).unwrap();
+    let measured: Vec<Measured> = [("1Mbit", 90.0), ("2Mbit", 84.0)]
+        .map(|(rate, kbit_s)| Measured {
+            id: format!("both/two[rate={rate}]"),
+            loads: vec![LoadMeasured { kbit_s, ..LoadMeasured::default() }],
+            ..Measured::default()
+        })
+        .into();
+    let rows = study::rows(&study, &planned, &measured);
+    let find = |name: &str| rows.iter().find(|row| row.item.ends_with(name)).unwrap();
+    assert_eq!(find("both/printed/grows").kbit_s, Some(6.0));
+    assert_eq!(find("both/printed/part").more.get("base_percent"), Some(&9.0));
+    assert_eq!(study::rows(&study, &planned, &measured[..1]).len(), rows.len() - 2);
+    let wrong = text.replace("paper = { kbit_s = 5.0 }", "paper = { seconds = 5.0 }");
+    assert_eq!(plan(&wrong).unwrap_err().path, "experiment[1].printed[0].paper.seconds");
+    let wrong = text.replace("minus = \"two[rate=2Mbit]/", "minus = \"none/");
+    assert_eq!(plan(&wrong).unwrap_err().path, "experiment[1].printed[0].minus");
+}

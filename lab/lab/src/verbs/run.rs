@@ -20,6 +20,9 @@ pub(crate) struct Args {
     /// Also the experiments that are left out unless they are named
     #[arg(long, conflicts_with = "only")]
     all: bool,
+    /// Also, in simulation, the runs with values that were chosen to fit each printed one
+    #[arg(long)]
+    fits: bool,
     /// In simulation: the same router and MTA, with TCP in this program and simulated time
     #[arg(long, alias = "virtual")]
     simulation: bool,
@@ -72,6 +75,7 @@ impl Args {
         let options = RunnerOptions {
             only: self.only,
             all: self.all,
+            fits: self.fits,
             environment: if self.simulation {
                 Environment::Simulation
             } else {

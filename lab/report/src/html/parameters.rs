@@ -20,14 +20,16 @@ pub(super) fn write(page: &mut Markup, view: &View<'_>) {
         page.element(
             "p",
             &[],
-            "What was left open, and its value here. An experiment or a run may have another value; \
-             the tables above show where and why.",
+            "What was left open, its value here, and what it may have been. An experiment or a run \
+             may have another value; the tables above show where and why.",
         );
         page.within("div", &[("class", "scroll")], |page| {
             page.within("table", &[("class", "parameters")], |page| {
                 page.within("thead", &[], |page| {
                     page.within("tr", &[], |page| {
-                        for head in ["parameter", "value", "why", "sets", "elsewhere"] {
+                        for head in
+                            ["parameter", "kind", "value", "range", "why", "sets", "elsewhere"]
+                        {
                             page.element("th", &[("scope", "col")], head);
                         }
                     });
@@ -45,12 +47,18 @@ pub(super) fn write(page: &mut Markup, view: &View<'_>) {
 fn row(page: &mut Markup, name: &str, parameter: &Parameter, others: Option<&Vec<String>>) {
     page.within("tr", &[], |page| {
         page.within("th", &[("scope", "row")], |page| page.element("code", &[], name));
+        page.element("td", &[], parameter.kind.map_or("", |kind| kind.name()));
         let value = parameter.value.as_ref().map_or("as the files have it".to_owned(), |value| {
             let value = number::setting(value);
             if parameter.unit.is_empty() { value } else { format!("{value} {}", parameter.unit) }
         });
         page.element("td", &[("class", "value")], &value);
-        page.element("td", &[("class", "why")], &parameter.why);
+        page.element("td", &[("class", "value")], &range(parameter));
+        let why = match parameter.fits.as_str() {
+            "" => parameter.why.clone(),
+            fits => format!("{} Chosen by {fits}.", parameter.why),
+        };
+        page.element("td", &[("class", "why")], &why);
         page.within("td", &[], |page| {
             for path in &parameter.sets {
                 page.element("code", &[("class", "path")], path);
@@ -63,6 +71,16 @@ fn row(page: &mut Markup, name: &str, parameter: &Parameter, others: Option<&Vec
         }
         page.element("td", &[("class", "why")], &text);
     });
+}
+
+/// The values it may have had, or that its value is printed.
+fn range(parameter: &Parameter) -> String {
+    let values: Vec<String> = parameter.range.iter().map(number::setting).collect();
+    match (parameter.printed, values.as_slice()) {
+        (true, _) => "printed".to_owned(),
+        (false, [least, most]) => format!("{least} to {most}"),
+        (false, values) => values.join(", "),
+    }
 }
 
 /// The other values of each parameter in the order of the runs, and in how many.

@@ -4,14 +4,16 @@ use super::markup::Markup;
 use super::{Left, experiment, picture, plural};
 use crate::closeness::Closeness;
 use crate::figures::ratios;
-use crate::score::Score;
+use crate::outside::{Outside, ScoreDetail};
 use crate::view::{View, count};
 use study::measured::Environment;
 
 pub(super) fn write(page: &mut Markup, view: &View<'_>, left: &mut Left) {
     page.within("section", &[("id", "summary")], |page| {
         page.element("h2", &[], "Summary");
-        tiles(page, view);
+        let detail = ScoreDetail::from_report(view.report);
+        tiles(page, view, &detail);
+        outside(page, &detail.outside);
         failing(page, view);
         let label = "ours divided by the printed figure, for each row";
         if let Some((wide, narrow)) =
@@ -44,13 +46,13 @@ fn tile(page: &mut Markup, class: &str, number: usize, words: &str) {
     });
 }
 
-fn tiles(page: &mut Markup, view: &View<'_>) {
+fn tiles(page: &mut Markup, view: &View<'_>, detail: &ScoreDetail) {
     let rows = view.report.rows;
-    let score = Score::from_report(view.report);
+    let score = detail.score;
     let [hold, fail, open] = count(view.report.verdicts.iter());
     let simulated = rows.iter().filter(|row| row.environment == Environment::Simulation).count();
     page.within("div", &[("class", "tiles")], |page| {
-        tile(page, "good", hold, "✓ expectations hold");
+        tile(page, "good", hold, "✓ expectations of our own results hold");
         tile(page, if fail > 0 { "bad" } else { "" }, fail, "✗ do not hold");
         tile(page, "", open, "? not known");
         for closeness in Closeness::ALL {
@@ -70,6 +72,7 @@ fn tiles(page: &mut Markup, view: &View<'_>) {
             score.own_settings
         ));
     });
+    headline(page, view, detail);
     page.within("p", &[], |page| {
         page.format(format_args!(
             "{} from {} of {}: {} on the testbed, {simulated} in the simulation.",
@@ -81,7 +84,80 @@ fn tiles(page: &mut Markup, view: &View<'_>) {
     });
 }
 
-/// The expectations that do not hold.
+/// The one setting of all rows, and what was fitted.
+fn headline(page: &mut Markup, view: &View<'_>, detail: &ScoreDetail) {
+    if let Some(headline) = &view.report.study.headline {
+        let with = headline.with.iter();
+        let with = with.map(|(name, value)| format!("{name} = {}", crate::number::setting(value)));
+        let with: Vec<String> = with.collect();
+        page.within("p", &[], |page| {
+            page.text("One setting of messaging and hosts for all rows with printed values: ");
+            page.element(
+                "code",
+                &[],
+                &if with.is_empty() { "none".to_owned() } else { with.join(", ") },
+            );
+            page.text(". ");
+            page.text(&headline.why);
+        });
+    }
+    for line in crate::text::fitted_words(detail).lines() {
+        page.element("p", &[], line);
+    }
+    if !detail.by_kind.is_empty() {
+        let kind = |(name, one): (&&str, &crate::KindScore)| {
+            format!("{} {} of {}", name.replace('_', " "), one.near, one.printed)
+        };
+        let kinds: Vec<String> = detail.by_kind.iter().map(kind).collect();
+        page.element("p", &[], &format!("Within 15 %, by kind of value: {}.", kinds.join("; ")));
+    }
+}
+
+/// Most printed values outside that the first screen lists.
+const MAX_OUTSIDE: usize = 100;
+
+/// The printed values that ours are not near: expectations that derive from the print.
+fn outside(page: &mut Markup, outside: &[Outside]) {
+    if outside.is_empty() {
+        return;
+    }
+    page.element("h3", &[], "Outside 15 % of what was printed, or outside its bound");
+    page.within("div", &[("class", "scroll")], |page| {
+        page.within("table", &[], |page| {
+            page.within("thead", &[], |page| {
+                page.within("tr", &[], |page| {
+                    for head in ["row", "value", "printed", "ours", "ratio", "reason"] {
+                        page.element("th", &[("scope", "col")], head);
+                    }
+                });
+            });
+            page.within("tbody", &[], |page| {
+                for one in outside.iter().take(MAX_OUTSIDE) {
+                    outside_row(page, one);
+                }
+            });
+        });
+    });
+    if outside.len() > MAX_OUTSIDE {
+        let more = format!("{} more stand in results.json.", outside.len() - MAX_OUTSIDE);
+        page.element("p", &[("class", "quiet")], &more);
+    }
+}
+
+fn outside_row(page: &mut Markup, one: &Outside) {
+    page.within("tr", &[], |page| {
+        page.element("th", &[("scope", "row")], &format!("{} {}", one.table, one.row));
+        page.element("td", &[], &one.kind.replace('_', " "));
+        page.element("td", &[("class", "number")], &one.printed);
+        page.element("td", &[("class", "number ours")], &one.ours);
+        let class = format!("number ratio {}", one.closeness);
+        let ratio = format!("{} {}", one.ratio, one.sign());
+        page.element("td", &[("class", class.as_str())], &ratio);
+        page.element("td", &[("class", "why")], &one.reason);
+    });
+}
+
+/// The expectations of our own results that do not hold.
 fn failing(page: &mut Markup, view: &View<'_>) {
     let failing = view.report.verdicts.iter().filter(|verdict| verdict.holds == Some(false));
     let failing: Vec<_> = failing.collect();

@@ -4,6 +4,7 @@ use super::markup::Markup;
 use super::{Left, plural};
 use crate::closeness::Comparison;
 use crate::number::{self, NONE};
+use crate::outside;
 use crate::score::{has_own_settings, own_settings};
 use crate::text::{kbit_s, lacks_fit, ours, printed, seconds, tos_received, tos_sent};
 use crate::view::Experiment;
@@ -21,7 +22,7 @@ struct Column {
 }
 
 /// All there are; a table has those in which a row has something.
-const COLUMNS: [Column; 25] = [
+const COLUMNS: [Column; 26] = [
     Column {
         head: "precedence",
         class: "wide",
@@ -131,6 +132,12 @@ const COLUMNS: [Column; 25] = [
         scored: None,
     },
     Column { head: "TOS received", class: OURS, cell: tos_received, scored: None },
+    Column {
+        head: "best fit for this row (fitted): ratio",
+        class: "number",
+        cell: fitted,
+        scored: None,
+    },
     Column { head: "environment", class: "environment", cell: environment, scored: None },
 ];
 /// What was measured, apart from what was printed.
@@ -153,6 +160,12 @@ fn ratio(row: &StudyRow) -> String {
 
 fn ratio_of_rates(row: &StudyRow) -> String {
     let comparison = Comparison::from_row(row).filter(|_| Comparison::is_of_rates(row));
+    comparison.map_or(none(), Comparison::words)
+}
+
+/// With the settings that were chosen to fit it, in the simulation.
+fn fitted(row: &StudyRow) -> String {
+    let comparison = row.fit.as_ref().and_then(|fit| outside::comparison(row, fit));
     comparison.map_or(none(), Comparison::words)
 }
 
@@ -297,6 +310,13 @@ fn name(page: &mut Markup, row: &StudyRow, reasons: &Reasons) {
         if lacks_fit(row) {
             let missed = format!("not near: {}", row.no_fit_reason);
             page.element("small", &[("class", "special")], &missed);
+        }
+        if let Some(fit) = &row.fit {
+            let with =
+                fit.with.iter().map(|(name, value)| format!("{name}={}", number::setting(value)));
+            let with: Vec<String> = with.collect();
+            let fitted = format!("fitted with {}: {}", with.join(", "), fit.why);
+            page.element("small", &[("class", "special")], &fitted);
         }
         let special = own_settings(row);
         if reasons.common.is_none() && !special.is_empty() {

@@ -255,6 +255,7 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), StudyErr
             }
         }
     }
+    crate::printed::check(study, &items)?;
     figures(study, planned)?;
     for (number, figure) in study.over_time.iter().enumerate() {
         if let Some((_, item)) = figure.items.iter().find(|(_, item)| !items.contains(item)) {

@@ -1,0 +1,104 @@
+//! One setting of messaging and hosts for all rows with printed values: what a study with a headline
+//! may not do.
+
+use crate::StudyError;
+use crate::file::{Experiment, Headline, Parameter, ParameterKind, Study, StudyRun};
+use router::policy::Name;
+use std::collections::BTreeMap;
+use toml::Value;
+
+/// Kinds and ranges of parameters, the headline's values, and that no row with printed values has others.
+pub(super) fn check(study: &Study) -> Result<(), StudyError> {
+    for (number, experiment) in study.experiments.iter().enumerate() {
+        for (place, run) in experiment.runs.iter().enumerate() {
+            fit(study, run, &format!("experiment[{number}].run[{place}]"))?;
+        }
+    }
+    let Some(headline) = &study.headline else { return Ok(()) };
+    for (name, parameter) in &study.parameters {
+        open(parameter).map_err(|what| StudyError::at(format!("parameters.{name}"), what))?;
+    }
+    for name in headline.with.keys() {
+        let kind = study.parameters.get(name).and_then(|parameter| parameter.kind);
+        if !kind.is_some_and(ParameterKind::is_shared) {
+            let what = format!("there is no parameter {name} of kind messaging or host");
+            return Err(StudyError::at("headline.with", what));
+        }
+    }
+    for (number, experiment) in study.experiments.iter().enumerate() {
+        rows(study, headline, experiment, number)?;
+    }
+    Ok(())
+}
+
+/// A parameter has a kind; and, where its value is not printed, a range that it is in.
+fn open(parameter: &Parameter) -> Result<(), String> {
+    if parameter.kind.is_none() {
+        return Err("a study with a headline gives each parameter a kind".to_owned());
+    }
+    if !parameter.printed && parameter.range.is_empty() {
+        return Err("its value is not printed: range has the values it may have".to_owned());
+    }
+    let number = |value: &Value| value.as_float().or(value.as_integer().map(|whole| whole as f64));
+    let value = parameter.value.as_ref().and_then(number);
+    if let (Some(value), [least, most]) = (value, parameter.range.as_slice())
+        && let (Some(least), Some(most)) = (number(least), number(most))
+        && !(least..=most).contains(&value)
+    {
+        return Err(format!("its value {value} is outside its range of {least} to {most}"));
+    }
+    Ok(())
+}
+
+/// No value of an experiment or a run fits messaging or hosts to what is printed of it.
+fn rows(
+    study: &Study,
+    headline: &Headline,
+    experiment: &Experiment,
+    number: usize,
+) -> Result<(), StudyError> {
+    let is_shared = |name: &Name| {
+        let kind = study.parameters.get(name).and_then(|parameter| parameter.kind);
+        headline.with.contains_key(name) || kind.is_some_and(ParameterKind::is_shared)
+    };
+    for (place, run) in experiment.runs.iter().enumerate().filter(|(_, run)| run.is_printed()) {
+        let path = format!("experiment[{number}].run[{place}]");
+        let given = [
+            (format!("experiment[{number}].with"), keys(&experiment.with)),
+            (format!("{path}.with"), keys(&run.with)),
+            (format!("{path}.vary"), run.vary.keys().collect()),
+        ];
+        for (path, names) in given {
+            if let Some(name) = names.into_iter().find(|name| is_shared(name)) {
+                let what = format!(
+                    "a run with printed values has the study's one setting; what fits it goes into `fit` of the run ({})",
+                    run.name
+                );
+                return Err(StudyError::at(format!("{path}.{name}"), what));
+            }
+        }
+        if experiment.headline == Some(false) {
+            let what = "its runs have printed values, and so the headline's setting";
+            return Err(StudyError::at(format!("experiment[{number}].headline"), what));
+        }
+    }
+    Ok(())
+}
+
+fn keys(values: &BTreeMap<Name, Value>) -> Vec<&Name> {
+    values.keys().collect()
+}
+
+/// Values that fit are of parameters, have a reason, and have something printed to fit.
+fn fit(study: &Study, run: &StudyRun, path: &str) -> Result<(), StudyError> {
+    if let Some(name) = run.fit.keys().find(|name| !study.parameters.contains_key(*name)) {
+        return Err(StudyError::at(format!("{path}.fit"), format!("there is no parameter {name}")));
+    }
+    if run.fit.is_empty() != run.fit_why.is_empty() {
+        return Err(StudyError::at(path, "fit and fit_why go together"));
+    }
+    if !run.fit.is_empty() && !run.is_printed() {
+        return Err(StudyError::at(format!("{path}.fit"), "nothing is printed that it could fit"));
+    }
+    Ok(())
+}
