@@ -7,6 +7,7 @@
 mod idle;
 mod keep;
 mod library;
+mod passed;
 mod progress;
 mod simulation_run;
 mod sites;

@@ -314,6 +314,20 @@ pub struct StudyRun {
     /// What happens when `--scale` is above `scale_most`.
     #[serde(default)]
     pub above_scale: AboveScale,
+    /// What passes these ports is captured, and analysed by code point: a further two rows of each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub analysed: Option<RouterPath>,
+}
+
+/// The way through a router: packets come in at one of its ports and leave at another, which has a queueing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of two ports")]
+pub struct RouterPath {
+    /// Where they come in: `router.port`.
+    pub from: String,
+    /// Where they leave: `router.port`.
+    pub to: String,
 }
 
 impl StudyRun {

@@ -30,6 +30,9 @@ pub struct Measured {
     /// What passed and waited at ports of routers.
     #[serde(default)]
     pub series: Vec<PortSeries>,
+    /// What passed the ports that are analysed, by code point.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed: Vec<CodePointPassed>,
     /// The duration of the run, in seconds.
     pub seconds: f64,
     /// Whether it was given up at its limit.
@@ -183,4 +186,34 @@ pub struct PortSteps {
     pub dropped: Vec<u64>,
     /// Packets waiting at the end of each step.
     pub waiting: Vec<u64>,
+}
+
+/// What of a code point passed a router, found in two ways.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CodePointPassed {
+    /// The code point.
+    pub dscp: u8,
+    /// Found by analysis of the packets captured at both ports.
+    pub analysed: PassedCount,
+    /// Counted by the router.
+    pub counted: PassedCount,
+}
+
+/// Packets that left a router, and those that came and did not leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassedCount {
+    /// Packets that left.
+    pub packets: u64,
+    /// Their octets, IP headers included.
+    pub octets: u64,
+    /// Packets that were lost.
+    pub lost: u64,
+}
+
+impl PassedCount {
+    /// Lost of those that came, in percent.
+    pub fn loss_percent(self) -> Option<f64> {
+        let came = self.packets.saturating_add(self.lost);
+        (came > 0).then(|| self.lost as f64 * 100.0 / came as f64)
+    }
 }

@@ -5,7 +5,7 @@ mod shared;
 mod variant;
 
 use crate::file::{
-    AboveScale, Environments, Experiment, Headline, Mail, Parameter, Study, StudyLoad,
+    AboveScale, Environments, Experiment, Headline, Mail, Parameter, RouterPath, Study, StudyLoad,
     StudyMessage, StudyRun,
 };
 use crate::{Scale, StudyError};
@@ -74,6 +74,9 @@ pub struct Planned {
     pub scale_most: Scale,
     /// What is made where a faster network is asked for.
     pub above_scale: AboveScale,
+    /// The ports at which what passes is captured and analysed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub analysed: Option<RouterPath>,
 }
 
 impl Planned {
@@ -201,6 +204,7 @@ impl<'a> Maker<'a> {
             repeat: self.run.repeat,
             scale_most: self.run.scale_most.map_or(Scale::MAX, Scale::whole),
             above_scale: self.run.above_scale,
+            analysed: self.run.analysed.clone(),
         };
         for message in planned.messages.iter_mut().filter(|message| message.name.is_empty()) {
             message.name = message.precedence.name().to_owned();

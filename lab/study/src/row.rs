@@ -3,13 +3,13 @@
 use crate::during::{self, Asked};
 use crate::file::{self, Study};
 use crate::fit::{self, Fit};
-use crate::measured::{Environment, LoadMeasured, Measured, MessageTimes};
+use crate::measured::{Environment, LoadMeasured, Measured, MessageTimes, PassedCount};
 use crate::repeat::{Range, combined};
 use crate::skew::Skew;
 use crate::{Planned, Scale};
 use router::policy::Name;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A value of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -225,6 +225,10 @@ pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<St
             fitted.push(planned.fitted.clone());
             rows.push(row);
         }
+        for row in code_points(&makers) {
+            fitted.push(planned.fitted.clone());
+            rows.push(row);
+        }
     }
     percentages(&mut rows, &bases);
     let mut rows = fit::joined(rows.into_iter().zip(fitted).collect());
@@ -240,6 +244,42 @@ fn fitting(item: &str) -> Option<String> {
 
 fn is_measured(item: &str, measured: &BTreeMap<&str, Vec<&Measured>>) -> bool {
     item.rsplit_once('/').is_some_and(|(run, _)| measured.contains_key(run))
+}
+
+/// Behind these, a row has the name of a code point: what an analysis of captured packets found of it, and
+/// what the router counted.
+const CODE_POINT_ROWS: [&str; 2] = ["analysed-", "counted-"];
+
+/// The names of a run's rows by code point, as far as is known before it is made: those of what is sent.
+pub(crate) fn code_point_rows(planned: &Planned) -> Vec<Name> {
+    if planned.analysed.is_none() {
+        return Vec::new();
+    }
+    let messages = planned.messages.iter();
+    let messages = messages.map(|message| mark(planned.mail.as_ref(), message.precedence));
+    let marks: BTreeSet<dscp::Dscp> =
+        messages.chain(planned.loads.iter().map(|load| load.dscp)).collect();
+    let names = marks.iter().flat_map(|dscp| CODE_POINT_ROWS.map(|kind| format!("{kind}{dscp}")));
+    names.collect()
+}
+
+/// Two rows of each code point that passed the ports that are analysed.
+fn code_points(makers: &[Maker<'_>]) -> Vec<StudyRow> {
+    let all = makers.iter().flat_map(|maker| &maker.measured.passed);
+    let all: BTreeSet<u8> = all.map(|passed| passed.dscp).collect();
+    let mut rows = Vec::new();
+    for dscp in all.into_iter().filter_map(dscp::Dscp::new) {
+        for (place, kind) in CODE_POINT_ROWS.iter().enumerate() {
+            let made = makers.iter().filter_map(|maker| {
+                let mut passed = maker.measured.passed.iter();
+                let passed = passed.find(|passed| passed.dscp == dscp.number())?;
+                let count = if place == 0 { passed.analysed } else { passed.counted };
+                Some(maker.passed(&format!("{kind}{dscp}"), dscp, count))
+            });
+            rows.extend(combined(&made.collect::<Vec<_>>()));
+        }
+    }
+    rows
 }
 
 /// Each rate in percent of the rate of its base. If it or its base was given up, only a bound is known.
@@ -349,6 +389,16 @@ impl Maker<'_> {
             }
             (None, _) => {}
         }
+        row
+    }
+
+    fn passed(&self, name: &str, dscp: dscp::Dscp, count: PassedCount) -> StudyRow {
+        let mut row = self.row(name, dscp, &BTreeMap::new());
+        row.row = format!("{}/{name}", self.planned.run);
+        let seconds = self.measured.seconds * self.measured.scale.factor();
+        row.kbit_s = (seconds > 0.0).then(|| count.octets as f64 * 8e-3 / seconds);
+        let loss = count.loss_percent();
+        row.more.extend(loss.map(|loss| (Measure::LossPercent.name().to_owned(), loss)));
         row
     }
 

@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may")]
 
-use study::measured::{Environment, LoadMeasured, Measured, MessageTimes, PortSeries, PortSteps};
+use study::measured::{
+    CodePointPassed, Environment, LoadMeasured, Measured, MessageTimes, PassedCount, PortSeries,
+    PortSteps,
+};
 use study::{Library, Planned, Scale, Study};
 
 const STUDY: &str = r#"
@@ -339,6 +342,53 @@ at_least = 5.0
         assert!(text.contains(from), "{from}");
         let wrong = plan(&text.replace(from, to)).unwrap_err();
         assert!(wrong.path.contains("expect[1]") && wrong.what.contains(what), "{wrong}");
+    }
+}
+
+#[test]
+fn what_passes_two_ports_has_two_rows_of_each_code_point() {
+    let asked = r#"
+[[experiment.expect]]
+what = "as much as was counted"
+value = "two[rate=1Mbit]/analysed-EF.kbit_s"
+to = "two[rate=1Mbit]/counted-EF.kbit_s"
+at_least = 0.99
+"#;
+    let path = "analysed = { from = \"r.left\", to = \"r.right\" }\nloads = [{ name";
+    let text = format!("{}{asked}", STUDY.replace("loads = [{ name", path));
+    let planned = plan(&text).unwrap();
+    let study: Study = toml::from_str(&text).unwrap();
+    let count = |octets, lost| PassedCount { packets: 90, octets, lost };
+    let measured = Measured {
+        id: "both/two[rate=1Mbit]".to_owned(),
+        scale: Scale::whole(2),
+        messages: vec![times("routine", 0.2, Some(5.0)), times("flash", 1.0, Some(4.0))],
+        loads: vec![LoadMeasured::default()],
+        passed: vec![CodePointPassed {
+            dscp: 46,
+            analysed: count(99_500, 10),
+            counted: count(100_000, 0),
+        }],
+        seconds: 5.0,
+        ..Measured::default()
+    };
+    let rows = study::rows(&study, &planned, &[measured]);
+    let of = |item: &str| rows.iter().find(|row| row.item.ends_with(item)).unwrap();
+    // 100,000 octets in 5 s of a network twice as fast.
+    assert_eq!(of("]/counted-EF").kbit_s, Some(80.0));
+    assert_eq!(of("]/counted-EF").more["loss_percent"], 0.0);
+    assert_eq!(of("]/analysed-EF").more["loss_percent"], 10.0);
+    assert_eq!(of("]/analysed-EF").row, "two[rate=1Mbit]/analysed-EF");
+    assert_eq!(study::judge(&study, &rows)[1].holds, Some(true));
+    let refused = [
+        ("from = \"r.left\"", "from = \"r.middle\"", "r.middle: no router"),
+        ("from = \"r.left\"", "from = \"a.eth0\"", "a.eth0: no router"),
+        ("to = \"r.right\" }", "to = \"r.left\" }", "two ports"),
+        ("analysed-EF", "analysed-AF11", "has this name"),
+    ];
+    for (from, to, what) in refused {
+        let wrong = plan(&text.replace(from, to)).unwrap_err();
+        assert!(wrong.to_string().contains(what), "{wrong}");
     }
 }
 

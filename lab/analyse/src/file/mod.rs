@@ -70,6 +70,8 @@ pub struct CapturedPacket<'a> {
     pub interface: usize,
     /// When it was captured; `None` where the file does not have it (a simple packet block).
     pub time: Option<Time>,
+    /// Whether it came in at the interface; `None` where the file does not have it.
+    pub inbound: Option<bool>,
     /// Octets that the frame had.
     pub original: u32,
     /// As many of them as were captured.

@@ -56,7 +56,7 @@ impl Format {
         let (time, original) = (Some(Time(nanos)), original.max(captured));
         Ok(DecodeStep::Packet {
             size,
-            packet: CapturedPacket { interface: 0, time, original, octets },
+            packet: CapturedPacket { interface: 0, time, inbound: None, original, octets },
         })
     }
 }

@@ -15,10 +15,11 @@ mod kind {
     pub(super) const SECTION: u32 = 0x0a0d_0d0a;
 }
 
-/// Options of an interface.
+/// Options of an interface, and of a packet.
 mod option {
     pub(super) const END: u16 = 0;
     pub(super) const NAME: u16 = 2;
+    pub(super) const FLAGS: u16 = 2;
     pub(super) const RESOLUTION: u16 = 9;
     pub(super) const OFFSET: u16 = 14;
 }
@@ -78,7 +79,10 @@ impl Section {
                 interfaces.push(describe(order, body)?);
                 return passed;
             }
-            kind::ENHANCED => self.stamped(order.u32_at(body, 0), body, interfaces)?,
+            kind::ENHANCED => CapturedPacket {
+                inbound: inbound(order, body),
+                ..self.stamped(order.u32_at(body, 0), body, interfaces)?
+            },
             // Obsolete: interface and drops share a word.
             kind::PACKET => {
                 let interface = order.u16_at(body, 0).map(u32::from);
@@ -111,7 +115,8 @@ impl Section {
             octets.ok_or(FileFault::Length { what: "a packet", length: u64::from(captured) })?;
         let stamp = u64::from(high) << 32 | u64::from(low);
         let time = interfaces.get(interface).map(|at| at.resolution.time(stamp));
-        Ok(CapturedPacket { interface, time, original: original.max(captured), octets })
+        let original = original.max(captured);
+        Ok(CapturedPacket { interface, time, inbound: None, original, octets })
     }
 
     /// Without a time, and of the first interface.
@@ -129,12 +134,39 @@ impl Section {
         };
         let data = body.get(4..).unwrap_or_default();
         let octets = data.get(..data.len().min(original as usize)).unwrap_or_default();
-        Ok(CapturedPacket { interface, time: None, original, octets })
+        Ok(CapturedPacket { interface, time: None, inbound: None, original, octets })
+    }
+}
+
+type FoundOption<'a> = Result<(u16, &'a [u8]), FileFault>;
+
+/// The options at the front, by their codes, up to their end.
+fn options(order: Order, mut octets: &[u8]) -> impl Iterator<Item = FoundOption<'_>> {
+    std::iter::from_fn(move || {
+        let (code, length) = (order.u16_at(octets, 0)?, order.u16_at(octets, 2)?);
+        let Some(value) = octets.get(4..).and_then(|rest| rest.get(..usize::from(length))) else {
+            octets = &[];
+            return Some(Err(FileFault::Length { what: "an option", length: u64::from(length) }));
+        };
+        octets = octets.get(4 + usize::from(length).next_multiple_of(4)..).unwrap_or_default();
+        (code != option::END).then_some(Ok((code, value)))
+    })
+}
+
+/// The direction of an enhanced packet block: the two lowest bits of its flags (pcapng 4.3.1).
+fn inbound(order: Order, body: &[u8]) -> Option<bool> {
+    let captured = order.u32_at(body, 12)? as usize;
+    let behind = body.get(20usize.checked_add(captured.checked_next_multiple_of(4)?)?..)?;
+    let (_, flags) = options(order, behind).flatten().find(|(code, _)| *code == option::FLAGS)?;
+    match order.u32_at(flags, 0)? & 0b11 {
+        1 => Some(true),
+        2 => Some(false),
+        _ => None,
     }
 }
 
 fn describe(order: Order, body: &[u8]) -> Result<CaptureInterface, FileFault> {
-    let (Some(link), Some(mut options)) = (order.u16_at(body, 0), body.get(8..)) else {
+    let (Some(link), Some(behind)) = (order.u16_at(body, 0), body.get(8..)) else {
         return Err(FileFault::Length {
             what: "an interface's block",
             length: body.len() as u64 + 12,
@@ -145,12 +177,8 @@ fn describe(order: Order, body: &[u8]) -> Result<CaptureInterface, FileFault> {
         link: LinkType::from(u32::from(link)),
         resolution: Resolution::MICROSECONDS,
     };
-    while let (Some(code), Some(length)) = (order.u16_at(options, 0), order.u16_at(options, 2)) {
-        let Some(value) = options.get(4..).and_then(|rest| rest.get(..usize::from(length))) else {
-            return Err(FileFault::Length { what: "an option", length: u64::from(length) });
-        };
-        match (code, value) {
-            (option::END, _) => break,
+    for found in options(order, behind) {
+        match found? {
             (option::NAME, name) => {
                 let name = name.get(..name.len().min(MAX_NAME)).unwrap_or_default();
                 let text = String::from_utf8_lossy(name);
@@ -171,7 +199,6 @@ fn describe(order: Order, body: &[u8]) -> Result<CaptureInterface, FileFault> {
             }
             _ => {}
         }
-        options = options.get(4 + usize::from(length).next_multiple_of(4)..).unwrap_or_default();
     }
     Ok(interface)
 }

@@ -138,6 +138,48 @@ fn pcapng_of_both_orders_several_interfaces_and_resolutions() {
 }
 
 #[test]
+fn a_packet_has_its_direction_where_the_file_has_it() {
+    for big in [false, true] {
+        let mut file = File(Vec::new(), big);
+        file.section();
+        file.interface(101, &[]);
+        // Of no length, of one that is padded; a comment before the flags, and none at all.
+        for (octets, flags) in
+            [(&b""[..], Some(1u32)), (b"abcde", Some(2)), (b"abcd", Some(0x20)), (b"abc", None)]
+        {
+            file.block(6, |b| {
+                for word in [0, 0, 7, octets.len() as u32, 9] {
+                    b.u32(word);
+                }
+                b.0.extend(octets);
+                b.0.resize(b.0.len().next_multiple_of(4), 0);
+                b.u16(1);
+                b.u16(3);
+                b.0.extend(b"hi!\0");
+                if let Some(flags) = flags {
+                    b.u16(2);
+                    b.u16(4);
+                    b.u32(flags);
+                }
+                b.u32(0);
+            });
+        }
+        let (mut decoder, mut at, mut found) = (FileDecoder::default(), 0, Vec::new());
+        while at < file.0.len() {
+            match decoder.next(&file.0[at..]).unwrap() {
+                DecodeStep::Packet { size, packet } => {
+                    found.push((packet.octets.len(), packet.inbound));
+                    at += size;
+                }
+                DecodeStep::Passed(size) => at += size,
+                DecodeStep::Need(_) => panic!("the file is whole"),
+            }
+        }
+        assert_eq!(found, [(0, Some(true)), (5, Some(false)), (4, None), (3, None)]);
+    }
+}
+
+#[test]
 fn pcap_of_both_orders_and_units() {
     for (magic, big, nanos) in [
         (0xa1b2_c3d4u32, true, 7_000),

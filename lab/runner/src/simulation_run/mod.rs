@@ -1,6 +1,7 @@
 //! The virtual environment: the same router and the same node, TCP in this program, and no clock.
 
 mod loads;
+mod passed;
 mod probed;
 
 use super::sites::{Sites, USER, end};
@@ -50,15 +51,22 @@ pub(super) fn measure(planned: &Planned, seed: u64, on_stage: OnStage<'_>) -> Re
     let scenario = scenario(planned, seed)?;
     let mut sim = Sim::new(&scenario)?;
     let skews = probed::find(planned, &mut sim)?;
-    let mut until = begin(planned) + SLICE;
+    let mut until = begin(planned);
+    sim.run_until(until)?;
+    let mut passed = passed::Tapped::new(planned, &mut sim)?;
+    until += SLICE;
     while sim.run_until(until)? {
+        passed.take(&mut sim);
         if is_interrupted() {
             bail!("interrupted");
         }
         on_stage(&format!("{} s of at most {} s", until.as_secs(), planned.limit.as_secs()));
         until += SLICE;
     }
-    measured(planned, &scenario, &sim.outcome(), seed, &skews)
+    passed.take(&mut sim);
+    let outcome = sim.outcome();
+    let passed = passed.finish(&outcome, begin(planned));
+    Ok(Measured { passed, ..measured(planned, &scenario, &outcome, seed, &skews)? })
 }
 
 /// Whether the simulation can do what the run requires.
@@ -253,8 +261,13 @@ fn tcp(planned: &Planned) -> Result<TcpSettings> {
     Ok(tcp)
 }
 
+/// How often the counters of routers are read.
+fn step(planned: &Planned) -> Duration {
+    (planned.limit / STEPS).max(STEP)
+}
+
 fn probes(planned: &Planned) -> Vec<InterfaceProbe> {
-    let interval = (planned.limit / STEPS).max(STEP);
+    let interval = step(planned);
     let routers = planned.topology.routers.iter().filter(|(_, router)| router.policy.is_some());
     let ports =
         routers.flat_map(|(name, router)| router.ports.keys().map(move |port| (name, port)));
@@ -319,6 +332,7 @@ fn measured(
         given_up: messages.iter().any(|message: &MessageTimes| message.delivered.is_none())
             || (messages.is_empty() && is_cut(planned, outcome)),
         messages,
+        passed: Vec::new(),
         notes: Vec::new(),
     })
 }

@@ -2,6 +2,7 @@
 
 mod loads;
 mod mail;
+mod passed;
 mod up;
 mod watch;
 
@@ -10,6 +11,7 @@ use emulator::DataPathKind;
 use emulator::TimeOrigin;
 use loads::{Loads, PathSkews};
 use mail::MailSites;
+use passed::Captures;
 use std::time::Duration;
 use study::measured::Environment;
 use study::{Measured, Planned, Scale};
@@ -43,6 +45,7 @@ impl TestbedRunner {
     ) -> Result<Measured> {
         on_stage("starting");
         let network = Network::up(self, planned)?;
+        let captures = Captures::start(&network, planned)?;
         let mut mail_sites = MailSites::start(self, &network, planned)?;
         if planned.probing() > Duration::ZERO {
             on_stage("probing");
@@ -70,6 +73,10 @@ impl TestbedRunner {
             bail!("interrupted");
         }
         let seen = watch.end();
+        let passed = captures.map(|captures| captures.end(&seen.counted)).transpose()?;
+        if passed.is_some() && seen.missed > 0 {
+            notes.push(format!("{} packets passed that were not captured", seen.missed));
+        }
         notes.extend(match (&seen.path, seen.lost) {
             (None, _) => Some(
                 "the network did not report what passed: there is nothing over time".to_owned(),
@@ -93,6 +100,7 @@ impl TestbedRunner {
             messages,
             loads,
             series: seen.series,
+            passed: passed.unwrap_or_default(),
             seconds,
             given_up: unfinished || (planned.messages.is_empty() && is_late),
             notes,

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use study::Planned;
-use study::measured::{PortSeries, PortSteps};
+use study::measured::{PassedCount, PortSeries, PortSteps};
 use testbed::clock::pause;
 
 /// The most steps of a run.
@@ -31,6 +31,10 @@ pub(super) struct Watched {
     pub(super) series: Vec<PortSeries>,
     /// The data path; `None` if the network reported nothing.
     pub(super) path: Option<String>,
+    /// By port and code point, all that was counted since the network came up.
+    pub(super) counted: BTreeMap<String, BTreeMap<u8, PassedCount>>,
+    /// Packets that captures were too slow for.
+    pub(super) missed: u64,
     /// Seconds after which it reported nothing.
     pub(super) lost: Option<f64>,
 }
@@ -67,6 +71,7 @@ impl Drop for Watch {
 /// Totals of a code point at a port.
 #[derive(Clone, Copy, Debug, Default)]
 struct PortTotals {
+    packets: u64,
     octets: u64,
     /// Packets that came and have not left.
     stayed: u64,
@@ -86,7 +91,7 @@ fn watch(
     origin: Moment,
     stop: &AtomicBool,
 ) -> Watched {
-    let (mut path, mut lost) = (None, None);
+    let (mut path, mut lost, mut missed) = (None, None, 0);
     let mut before: BTreeMap<String, BTreeMap<u8, PortTotals>> = BTreeMap::new();
     let mut all: BTreeMap<String, PortSeries> = BTreeMap::new();
     let mut steps = 0usize;
@@ -102,6 +107,7 @@ fn watch(
             break;
         };
         path.get_or_insert_with(|| status.path.to_string());
+        missed = status.carried.captures_missed;
         let now = sums(&status, routers);
         for (port, rows) in &now {
             let series = all.entry(port.clone()).or_insert_with(|| PortSeries {
@@ -119,7 +125,12 @@ fn watch(
     }
     // A port that nothing passed has no series.
     let series = all.into_values().filter(|series| !series.rows.is_empty()).collect();
-    Watched { series, path, lost }
+    let count = |(dscp, sum): (u8, PortTotals)| {
+        (dscp, PassedCount { packets: sum.packets, octets: sum.octets, lost: sum.dropped() })
+    };
+    let counted =
+        before.into_iter().map(|(port, rows)| (port, rows.into_iter().map(count).collect()));
+    Watched { series, path, counted: counted.collect(), missed, lost }
 }
 
 fn add(to: &mut PortSteps, step: usize, now: PortTotals, was: PortTotals) {
@@ -154,6 +165,7 @@ fn take(rows: &mut BTreeMap<u8, PortTotals>, part: &PartStatus, is_root: bool) {
     for row in &part.rows {
         let sum = rows.entry(row.dscp).or_default();
         if is_root {
+            sum.packets += row.went.packets;
             sum.octets += row.went.bytes;
             sum.stayed += row.came.packets.saturating_sub(row.went.packets);
         }

@@ -88,7 +88,26 @@ pub(super) fn run(planned: &Planned) -> Result<(), StudyError> {
         self::load(planned, load)
             .map_err(|what| StudyError::at(format!("loads[{place}]"), what))?;
     }
+    analysed(planned).map_err(|what| StudyError::at("analysed", what))?;
     mail(planned)
+}
+
+/// Two ports of one router, of which packets leave by one that counts them.
+fn analysed(planned: &Planned) -> Result<(), String> {
+    let Some(path) = &planned.analysed else { return Ok(()) };
+    let routers = &planned.topology.routers;
+    let router = |text: &str| {
+        let (router, port) = text.split_once('.')?;
+        routers.get(router)?.ports.contains_key(port).then(|| router.to_owned())
+    };
+    let known = |text: &str| router(text).ok_or(format!("{text}: no router has this port"));
+    if known(&path.from)? != known(&path.to)? || path.from == path.to {
+        return Err("from and to are two ports of one router".to_owned());
+    }
+    match planned.queueing(&path.to) {
+        Some(_) => Ok(()),
+        None => Err(format!("{}: no policy has a queueing there, so nothing counts", path.to)),
+    }
 }
 
 fn message(planned: &Planned, message: &StudyMessage) -> Result<(), String> {
@@ -396,5 +415,6 @@ fn figures(study: &Study, planned: &[Planned]) -> Result<(), StudyError> {
 fn items(planned: &Planned) -> Vec<String> {
     let names =
         planned.messages.iter().map(|m| &m.name).chain(planned.loads.iter().map(|l| &l.name));
+    let names = names.cloned().chain(crate::row::code_point_rows(planned));
     names.map(|name| format!("{}/{name}", planned.id)).collect()
 }
