@@ -152,6 +152,7 @@ fn made_up(number: usize, planned: &Planned) -> Measured {
             ],
             _ => Vec::new(),
         },
+        ..Measured::default()
     }
 }
 

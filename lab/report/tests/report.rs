@@ -108,6 +108,7 @@ fn usual(place: usize, planned: &Planned) -> Measured {
         seconds: if ends { end } else { 60.0 },
         given_up: !ends,
         notes: vec![format!("a note {SCRIPT}")],
+        ..Measured::default()
     }
 }
 
