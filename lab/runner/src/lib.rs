@@ -324,6 +324,7 @@ loads = [{ name = "udp", from = "alice", to = "bob", rate = "8Mbit", jitter_perc
         RunnerOptions {
             only: Vec::new(),
             all: false,
+            fits: false,
             environment,
             scale: Scale::whole(scale),
             seed: 7,
