@@ -100,7 +100,7 @@ fn analysed(planned: &Planned) -> Result<(), String> {
         let (router, port) = text.split_once('.')?;
         routers.get(router)?.ports.contains_key(port).then(|| router.to_owned())
     };
-    let known = |text: &str| router(text).ok_or(format!("{text}: no router has this port"));
+    let known = |text: &str| router(text).ok_or_else(|| format!("{text}: no router has this port"));
     if known(&path.from)? != known(&path.to)? || path.from == path.to {
         return Err("from and to are two ports of one router".to_owned());
     }
