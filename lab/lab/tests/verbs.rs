@@ -1,4 +1,4 @@
-//! The verbs `import-ios` and `export-tc`, as they are called.
+//! The verbs `import-ios`, `export-ios` and `export-tc`, as they are called.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may")]
 
@@ -120,6 +120,81 @@ fn a_router_of_lan_and_wan_takes_what_import_ios_gives_these_names() {
             "{names:?}: {complaint}"
         );
     }
+}
+
+#[test]
+fn export_ios_writes_what_import_ios_reads_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(name).display().to_string();
+    let policy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/lab/recommended.toml");
+    let policy = policy.display().to_string();
+    let names = ["--interface", "lan=FastEthernet0/0", "--interface", "wan=Serial0/0"];
+    let exported = lab(&[&["export-ios", &policy, "-o", &file("r.ios")], &names[..]].concat());
+    assert_eq!(exported.status.code(), Some(0), "{}", utf8(&exported.stderr));
+    assert_eq!((utf8(&exported.stdout), utf8(&exported.stderr)), (String::new(), String::new()));
+    let back = ["FastEthernet0/0=lan", "Serial0/0=wan"];
+    let (from, to) = (file("r.ios"), file("r.toml"));
+    let imported = ["import-ios", &from, "-o", &to, "--interface", back[0], "--interface", back[1]];
+    let imported = lab(&imported);
+    assert_eq!((imported.status.code(), utf8(&imported.stderr)), (Some(0), String::new()));
+    let read = |path: &str| {
+        let read = translation::policy_file::PolicyFile::read(Path::new(path)).unwrap();
+        router::policy::RouterPolicy { about: String::new(), ..read.into_policy() }
+    };
+    assert_eq!(read(&to), read(&policy));
+
+    // Without names it is written all the same, and they are asked for.
+    let bare = lab(&["export-ios", &policy, "--json"]);
+    assert_eq!(bare.status.code(), Some(0));
+    assert!(utf8(&bare.stderr).ends_with("(give --interface PORT=IOS-NAME): lan, wan\n"));
+    let json: serde_json::Value = serde_json::from_slice(&bare.stdout).unwrap();
+    assert_eq!(json["unnamed"], serde_json::json!(["lan", "wan"]));
+    assert!(json["configuration"].as_str().unwrap().contains("\ninterface wan\n"), "{json}");
+}
+
+#[test]
+fn export_ios_lists_all_that_ios_has_not_and_writes_nothing() {
+    let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/lab/policies");
+    let of = |name: &str| policies.join(name).display().to_string();
+    let directory = tempfile::tempdir().unwrap();
+    let kept = directory.path().join("kept.ios");
+    std::fs::write(&kept, "as it was").unwrap();
+    let wrong = lab(&["export-ios", &of("bern-ef-af.toml"), "-o", &kept.display().to_string()]);
+    assert_eq!((wrong.status.code(), utf8(&wrong.stdout).as_str()), (Some(2), ""));
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), "as it was");
+    let what = utf8(&wrong.stderr);
+    let file = of("bern-ef-af.toml");
+    let at: Vec<usize> = what
+        .lines()
+        .filter_map(|line| line.strip_prefix(&format!("{file}:"))?.split(':').next()?.parse().ok())
+        .collect();
+    assert!(at.len() > 10 && at.is_sorted(), "{what}");
+    assert!(
+        what.starts_with(&format!("lab: {} parts of it are not for IOS\n", at.len())),
+        "{what}"
+    );
+    assert!(what.contains("queueings.link.kind: IOS has no scheduler \"priority\""), "{what}");
+
+    let json = lab(&["export-ios", &of("plain.toml"), "--json"]);
+    assert_eq!(json.status.code(), Some(2));
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["faults"].as_array().map(Vec::len), Some(1), "{json}");
+
+    // A policy is not written over by its own configuration.
+    let own = directory.path().join("own.toml").display().to_string();
+    std::fs::write(&own, "[queueings.q]\nkind = 'fifo'\n").unwrap();
+    for (arguments, part) in [
+        (&[own.as_str(), "-o", &own][..], "would be written over"),
+        (&["/nonexistent.toml"], "/nonexistent.toml"),
+        (&["/dev/zero"], "/dev/zero"),
+        (&[&of("plain.toml"), "--interface", "wan"], "as in wan=Serial0/0"),
+        (&[&of("plain.toml"), "--interface", "wan=Serial0/0"], "no interface wan in it"),
+    ] {
+        let wrong = lab(&[&["export-ios"], arguments].concat());
+        assert_eq!((wrong.status.code(), utf8(&wrong.stdout).as_str()), (Some(2), ""));
+        assert!(utf8(&wrong.stderr).contains(part), "{}", utf8(&wrong.stderr));
+    }
+    assert!(std::fs::read_to_string(&own).unwrap().starts_with("[queueings.q]"));
 }
 
 #[test]

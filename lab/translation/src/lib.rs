@@ -1,5 +1,5 @@
 //! Router policies in the languages in which people write them: TOML ([`policy_file`]), Cisco IOS
-//! configurations ([`ios`], read only), and tc scripts ([`tc_export`], written only).
+//! configurations ([`ios`]), and tc scripts ([`tc_export`], written only).
 
 pub mod ios;
 pub mod policy_file;

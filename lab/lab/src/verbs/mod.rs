@@ -37,6 +37,9 @@ pub(crate) enum Verb {
     /// Make a policy of a Cisco IOS configuration, and list what could not be mapped
     #[cfg(feature = "studies")]
     ImportIos(policy::import_ios::Args),
+    /// Make a Cisco IOS configuration of a policy, or list all that IOS has not
+    #[cfg(feature = "studies")]
+    ExportIos(policy::export_ios::Args),
     /// Print the nearest tc script to a policy, and what it leaves out
     #[cfg(feature = "studies")]
     ExportTc(policy::export_tc::Args),
@@ -94,6 +97,8 @@ impl Verb {
             Verb::ImportIos(args) => args.run(),
             #[cfg(feature = "studies")]
             Verb::ExportTc(args) => args.run(),
+            #[cfg(feature = "studies")]
+            Verb::ExportIos(args) => args.run(),
             #[cfg(feature = "studies")]
             Verb::Up(args) => args.run(),
             #[cfg(feature = "studies")]

@@ -155,11 +155,13 @@ impl PolicyMaker<'_> {
                     router::policy::MeterProfile::SingleRate { cir, .. }
                     | router::policy::MeterProfile::TwoRate { cir, .. } => cir,
                 });
-                let of_line = percent.and_then(|percent| rate.map(|rate| rate.percent(percent)));
-                let unlimited = if percent.is_none() { policed.or(rate) } else { None };
-                match own.or(of_line).or(unlimited) {
-                    Some(rate) => BranchShare::Priority { rate, burst },
-                    None => {
+                match (own.or(policed).or(rate), percent) {
+                    // What it is a percentage of must be known.
+                    (_, Some(percent)) if rate.is_some() && percent > 0.0 => {
+                        BranchShare::PriorityPercent { percent, burst }
+                    }
+                    (Some(rate), None) => BranchShare::Priority { rate, burst },
+                    _ => {
                         let reason = "left out: priority of an unknown rate; give a shaper above, \
                             or the interface a bandwidth";
                         self.notes.add(*line, reason);

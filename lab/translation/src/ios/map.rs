@@ -187,6 +187,7 @@ fn reserved(words: &[&str]) -> Result<ReservationLine, String> {
         ["bandwidth", n] => ReservationLine::Rate(kbit(n)?),
         ["priority"] => ReservationLine::Priority(None, None, None),
         ["priority", "level", ..] => return Err("levels of priority are not mapped".to_owned()),
+        ["priority", "percent", "0", ..] => return Err("a priority is 1 to 100 percent".to_owned()),
         ["priority", "percent", p, rest @ ..] => {
             ReservationLine::Priority(None, Some(percent(p)?), burst(rest)?)
         }
@@ -210,15 +211,16 @@ fn burst(words: &[&str]) -> Result<Option<OctetSize>, String> {
 pub(super) const MAX_BURST: u64 = 1_000_000_000;
 
 fn limit(words: &[&str]) -> Result<QueueLimit, String> {
-    let count = number(words.first(), "the limit")?.min(1_000_000);
+    let count = number(words.first(), "the limit")?;
     match words.get(1) {
         None | Some(&"packets") => {
-            let packets = usize::try_from(count).ok();
+            let packets = usize::try_from(count.min(1_000_000)).ok();
             Ok(QueueLimit { packets, ..QueueLimit::default() })
         }
-        Some(&"bytes") => {
-            Ok(QueueLimit { octets: Some(OctetSize(count)), ..QueueLimit::default() })
-        }
+        Some(&"bytes") => Ok(QueueLimit {
+            octets: Some(OctetSize(count.min(MAX_BURST))),
+            ..QueueLimit::default()
+        }),
         Some(other) => Err(format!("a limit in {other:?} is not mapped: packets or bytes")),
     }
 }

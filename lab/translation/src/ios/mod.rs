@@ -8,10 +8,13 @@
 //!
 //! Defaults of IOS are written out: 64 packets for a queue, WRED's drop functions by code point, a
 //! policer's burst, a shaper's Bc, the bandwidth of an interface by its type.
+//!
+//! [`export`](export()) is the other direction.
 
 mod branch;
 mod chain;
 mod checked;
+mod export;
 mod lines;
 mod map;
 mod matching;
@@ -22,10 +25,12 @@ mod shape;
 mod wred;
 mod write;
 
+pub use export::{InterfaceNames, Named, export};
 pub use ports::Renamed;
 pub use write::to_toml;
 
 use lines::ConfigLine;
+use matching::merged::merged;
 use matching::work::WorkBudget;
 use matching::{class, work};
 use router::policy::{Attachment, RouterPolicy};
@@ -136,7 +141,7 @@ fn import_within(file: &str, text: &str, mut work: WorkBudget) -> Result<Importe
     }
     for (name, class) in &classes {
         let named = policy.classes.entry(name.clone()).or_default();
-        named.matches.clone_from(&class.matches);
+        named.matches = merged(&class.matches);
     }
     let named = policy.classes.values().flat_map(|class| &class.matches);
     let named = named.filter_map(|of| of.interface.clone());

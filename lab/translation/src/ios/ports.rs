@@ -38,7 +38,7 @@ fn is_port(name: &str) -> bool {
     (1..=MAX_PORT_NAME).contains(&name.len()) && name.chars().all(good)
 }
 
-fn plain(name: &str) -> String {
+pub(super) fn plain(name: &str) -> String {
     name.split_whitespace().collect::<String>().to_ascii_lowercase()
 }
 

@@ -40,10 +40,15 @@ impl IosInterface {
     /// The base of percentages: the configured bandwidth, or IOS's default for the type if there is
     /// one.
     pub(super) fn rate(&self) -> Option<Rate> {
-        let kind = self.name.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
-        let own = BANDWIDTHS.iter().find(|(name, _)| name.eq_ignore_ascii_case(kind));
-        self.bandwidth.or_else(|| Rate::from_bits(own?.1 * 1_000))
+        self.bandwidth.or_else(|| usual_rate(&self.name))
     }
+}
+
+/// IOS's default bandwidth of an interface, by the type in its name.
+pub(super) fn usual_rate(name: &str) -> Option<Rate> {
+    let kind = name.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    let own = BANDWIDTHS.iter().find(|(name, _)| name.eq_ignore_ascii_case(kind));
+    Rate::from_bits(own?.1 * 1_000)
 }
 
 impl IosConfig {

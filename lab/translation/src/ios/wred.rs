@@ -1,6 +1,6 @@
 //! `random-detect` lines.
 
-use super::matching::access::{dscp, precedence_number};
+use super::matching::access::{dscp, precedence_number, printed_dscp};
 use dscp::Dscp;
 use router::policy::{Dropper, WredLine};
 use std::collections::BTreeMap;
@@ -99,6 +99,24 @@ impl WredLines {
         let (weight_exponent, ecn) = (self.exponent, self.ecn);
         (Dropper::Wred { lines, others: Some(others), weight_exponent, ecn }, highest)
     }
+}
+
+/// The `random-detect dscp` lines for these drop functions of all code points: those that differ
+/// from what [`WredLines::dropper`] has without them.
+pub(super) fn printed(functions: &BTreeMap<Dscp, WredLine>) -> Vec<String> {
+    let others = functions.get(&Dscp::CS0).copied().unwrap_or_else(|| default_line(MIN));
+    let own = |dscp: Dscp| {
+        let mut minima = MINIMA.iter().filter(|(number, _)| *number == dscp.number());
+        let min = minima.next().map(|(_, min)| *min);
+        let min = min.or((dscp == Dscp::CS0).then_some(MIN));
+        min.map_or(others, default_line)
+    };
+    let differing = functions.iter().filter(|(dscp, line)| **line != own(**dscp));
+    differing
+        .map(|(dscp, WredLine { min, max, denominator })| {
+            format!("random-detect dscp {} {min} {max} {denominator}", printed_dscp(*dscp))
+        })
+        .collect()
 }
 
 fn line(words: &[&str]) -> Result<WredLine, String> {

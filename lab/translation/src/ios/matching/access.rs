@@ -314,6 +314,16 @@ pub(crate) fn dscp(word: &str) -> Result<Dscp, String> {
     word.parse().map_err(|error: dscp::UnknownDscp| error.to_string())
 }
 
+/// A code point as IOS prints it: by number where it has no name there.
+pub(crate) fn printed_dscp(dscp: Dscp) -> String {
+    let name = dscp.to_string().to_ascii_lowercase();
+    match dscp.number() {
+        0 => "default".to_owned(),
+        _ if ["cs", "af", "ef"].iter().any(|kind| name.starts_with(kind)) => name,
+        number => number.to_string(),
+    }
+}
+
 const PRECEDENCES: [&str; 8] = [
     "routine",
     "priority",

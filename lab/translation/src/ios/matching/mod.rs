@@ -3,4 +3,5 @@
 pub(crate) mod access;
 pub(crate) mod algebra;
 pub(crate) mod class;
+pub(crate) mod merged;
 pub(crate) mod work;

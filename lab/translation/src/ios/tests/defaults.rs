@@ -94,7 +94,7 @@ fn what_is_opened_again_or_taken_back() {
          policy-map P\n class V\n  bandwidth percent 9\npolicy-map Q\nno policy-map Q\n\
          interface Serial0\n service-policy output P\n no service-policy output P\n",
     );
-    assert_eq!(policy.classes["V"].matches.len(), 2);
+    assert_eq!(policy.classes["V"].matches[0].dscp.len(), 2);
     for (class, source) in [("N", "10.0.0.2/32"), ("O", "10.0.0.3/32")] {
         let matches = &policy.classes[class].matches;
         assert_eq!((matches.len(), matches[0].source.unwrap().to_string()), (1, source.into()));
