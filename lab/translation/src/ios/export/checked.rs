@@ -16,7 +16,10 @@ pub(super) fn read_back(
 ) -> Vec<KeyFault> {
     let read = match import("the configuration", text) {
         Ok(read) => read,
-        Err(not) => return vec![KeyFault::at("", format!("it is not read back: {}", not.what))],
+        // Too long, or too much work: it has too many classes, or too large ones.
+        Err(not) => {
+            return vec![KeyFault::at("classes", format!("not read back: {}", not.what))];
+        }
     };
     if !read.unmapped.is_empty() {
         let fault = |one: &crate::ios::Unmapped| {
@@ -55,5 +58,5 @@ fn owner_of(text: &str, line: usize, owners: &BTreeMap<String, String>) -> Strin
         let owner = owners.get(&name(line.strip_prefix("policy-map ")?)?)?;
         Some(owner.clone())
     });
-    map.unwrap_or_default()
+    map.unwrap_or_else(|| "classes".to_owned())
 }

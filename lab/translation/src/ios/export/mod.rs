@@ -44,6 +44,10 @@ pub fn export(
     {
         exporter.faults.push(fault);
     }
+    let sections = [&exporter.access, &exporter.classes, &exporter.policies, &exporter.interfaces];
+    if exporter.faults.is_empty() && sections.iter().all(|section| section.is_empty()) {
+        exporter.fault("interfaces", "there is nothing in it for a configuration");
+    }
     if exporter.faults.is_empty() {
         exporter.faults = checked::read_back(policy, names, &text, &exporter.owners);
     }

@@ -46,7 +46,9 @@ impl InterfaceNames {
             if !ports.contains(port) {
                 let known: Vec<&str> = ports.iter().map(String::as_str).collect();
                 let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-                return Err(format!("no interface {port} in it; it has: {known}"));
+                return Err(format!(
+                    "no interface {port} in it; it has: {known} (write PORT=IOS-NAME)"
+                ));
             }
             if names.by_port.insert(port.clone(), interface.clone()).is_some() {
                 return Err(format!("{port} is given two names"));
@@ -69,11 +71,14 @@ impl InterfaceNames {
         self.by_port.get(port).cloned().unwrap_or_else(|| port.to_owned())
     }
 
-    /// Ports whose names are not those of interfaces in IOS, which end in a number.
+    /// Ports whose names are not those of interfaces in IOS, such as `Serial0/0`.
     pub fn unnamed(&self, policy: &RouterPolicy) -> Vec<String> {
-        let numbered =
-            |port: &String| self.name_in_ios(port).ends_with(|c: char| c.is_ascii_digit());
-        of_policy(policy).into_iter().filter(|port| port != "*" && !numbered(port)).collect()
+        let is_ios = |port: &String| {
+            let name = self.name_in_ios(port);
+            name.starts_with(|c: char| c.is_ascii_uppercase())
+                && name.ends_with(|c: char| c.is_ascii_digit())
+        };
+        of_policy(policy).into_iter().filter(|port| port != "*" && !is_ios(port)).collect()
     }
 
     /// The policy with the names of IOS.

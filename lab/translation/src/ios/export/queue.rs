@@ -111,8 +111,9 @@ impl Exporter<'_> {
     fn limit(&mut self, limit: &QueueLimit, path: &str) -> Option<String> {
         let path = format!("{path}.limit");
         match limit {
-            QueueLimit { delay: Some(_), .. } => {
-                let what = "IOS limits a queue in packets or octets: write the octets of that time";
+            QueueLimit { delay: Some((Span(time), rate)), .. } => {
+                let octets = rate.octets_in(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+                let what = format!("IOS limits a queue in packets or octets: octets = {octets}");
                 self.fault(format!("{path}.delay"), what);
                 None
             }

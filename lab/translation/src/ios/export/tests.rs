@@ -162,7 +162,7 @@ fn names_of_interfaces_are_checked() {
     for (named, part) in [
         (&["wan"][..], "as in wan=Serial0/0"),
         (&["wan="], "1 to 40 printable"),
-        (&["dmz=Serial0/0"], "no interface dmz in it; it has: lan, wan"),
+        (&["dmz=Serial0/0"], "no interface dmz in it; it has: lan, wan (write PORT=IOS-NAME)"),
         (&["wan=Serial0/0", "wan=Serial0/1"], "wan is given two names"),
         (&["wan=Serial0/0", "lan=serial 0/0"], "lan and wan cannot both be Serial0/0"),
         (&["wan=LAN"], "lan and wan cannot both be"),

@@ -50,7 +50,7 @@ branches = [{ class = 'a' }]
 
 (queueing)
 kind = 'fifo'
-limit = { delay = ['25ms', '5Mbit'] }                           # packets or octets: write
+limit = { delay = ['25ms', '5Mbit'] }                           # octets: octets = 15625
 dropper = { kind = 'push-out' }                                 # no dropper "push-out"
 
 (queueing)
@@ -203,6 +203,14 @@ fn before(word: &str) -> String {
         "(branches)" => before("(queueing)") + "kind = 'class-based'\nrate = '1Mbit'\n",
         "(chain)" => format!("[interfaces.w]\ninput = ['c']\n{classes}[[chains.c]]\n"),
         other => other.to_owned() + "\n",
+    }
+}
+
+#[test]
+fn there_is_nothing_to_export_of_an_empty_policy() {
+    for empty in ["", "about = 'x'\n", "[interfaces]\nlan = {}\n"] {
+        let [(_, what)] = &faults(empty)[..] else { panic!("{empty}") };
+        assert!(what.contains("nothing in it for a configuration"), "{what}");
     }
 }
 
