@@ -5,6 +5,7 @@ use super::{Exporter, normal};
 use crate::ios::wred::printed;
 use router::policy::{Branch, BranchShare, Dropper, OctetSize, QueueLimit, Queueing, Span};
 use router::time::Rate;
+use std::time::Duration;
 
 /// The lines of a class for its queue.
 #[derive(Default)]
@@ -174,11 +175,16 @@ impl Exporter<'_> {
             return None;
         };
         let (nanos, second) = (interval.as_nanos(), 1_000_000_000);
-        let committed = (nanos * u128::from(rate.bits())).div_ceil(second);
-        let exact = committed * second / u128::from(rate.bits()) == nanos;
-        if !exact || !(1_000_000..=60 * second).contains(&nanos) {
-            let what =
-                "IOS has the interval as a whole number of bits at the rate, of 1 ms to a minute";
+        let within = nanos.clamp(1_000_000, 60 * second);
+        // Bc is in whole bits, and the interval follows from it.
+        let committed = (within * u128::from(rate.bits())).div_ceil(second);
+        let granted = committed * second / u128::from(rate.bits());
+        if granted != nanos {
+            let granted = Span(Duration::from_nanos(u64::try_from(granted).unwrap_or(u64::MAX)));
+            let what = format!(
+                "IOS has an interval of 1 ms to a minute that is a whole number of bits at the \
+                 rate, as {granted} is"
+            );
             self.fault(format!("{path}.interval"), what);
             return None;
         }

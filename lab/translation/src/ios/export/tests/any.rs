@@ -209,7 +209,7 @@ fn leaf() -> impl Strategy<Value = Queueing> {
 
 /// A shaper above any queueing that needs no rate of its own.
 fn shaper(child: BoxedStrategy<Queueing>) -> impl Strategy<Value = Queueing> {
-    (512_000u64..2_000_000_000, 1u64..500, 0u64..5_000, child).prop_map(
+    (512_000u64..2_000_000_000, 2u64..500, 0u64..5_000, child).prop_map(
         |(bits, ms, more, child)| {
             let committed = bits * ms / 1_000 + more % 7;
             let nanos =
@@ -217,7 +217,7 @@ fn shaper(child: BoxedStrategy<Queueing>) -> impl Strategy<Value = Queueing> {
             Queueing::Shaper {
                 rate: Rate::from_bits(bits).unwrap(),
                 burst: OctetSize(committed.div_ceil(8) + more),
-                interval: Some(Span(Duration::from_nanos(nanos.max(1_000_000)))),
+                interval: Some(Span(Duration::from_nanos(nanos))),
                 overhead: 0,
                 child: Box::new(child),
             }
@@ -272,8 +272,7 @@ fn class_based(child: BoxedStrategy<Queueing>) -> impl Strategy<Value = Queueing
 /// A shaper on top makes every rate known; all below it have at least 512 kbit/s, or need no rate.
 fn queueing() -> impl Strategy<Value = Queueing> {
     let inside = prop_oneof![2 => leaf(), 1 => shaper(leaf().boxed())].boxed();
-    let shaped =
-        shaper(prop_oneof![leaf().boxed(), class_based(inside.clone()).boxed()].boxed()).boxed();
+    let shaped = shaper(prop_oneof![leaf().boxed(), class_based(inside).boxed()].boxed()).boxed();
     let nested = class_based(
         prop_oneof![3 => leaf().boxed(), 1 => shaper(class_based(leaf().boxed()).boxed()).boxed()]
             .boxed(),
@@ -310,10 +309,10 @@ prop_compose! {
         for (name, (chain, queueing, is_input, is_output)) in PORTS.iter().zip(at) {
             let mut attached = Attachment::default();
             if is_input && !chains.is_empty() {
-                attached.input.push(chain.get(&chains).to_string());
+                attached.input.push((*chain.get(&chains)).clone());
             }
             if is_output {
-                attached.queueing = Some(queueing.get(&queueings).to_string());
+                attached.queueing = Some((*queueing.get(&queueings)).clone());
             }
             policy.interfaces.insert((*name).to_owned(), attached);
         }
