@@ -1,6 +1,15 @@
 //! From where to where the axes go, and what is left of a series that has more points than a picture.
 
-use crate::{Figure, MAX_POINTS, Panel, Series};
+use crate::{Figure, Level, MAX_POINTS, Panel, Series};
+
+/// A level across a panel, such as a link's rate, that is so many times the highest value stretches no
+/// axis: it is named at the panel's top.
+pub(crate) const FAR: f64 = 1.5;
+/// The same of a value beside which others are drawn: how far they are from it is what a reader looks
+/// for, until nothing else would be seen.
+pub(crate) const FAR_BESIDE: f64 = 8.0;
+/// Room above the highest value, as a part of all: as it is, and where something is named there.
+const ROOM: (f64, f64) = (0.06, 0.17);
 
 /// All points that count: finite ones.
 fn finite(series: &Series) -> impl Iterator<Item = (f64, f64)> {
@@ -19,11 +28,46 @@ pub(crate) fn span(figure: &Figure) -> (f64, f64) {
 /// A panel's values: from zero (below it where values are), with room above the highest.
 pub(crate) fn range(panel: &Panel) -> (f64, f64) {
     let values = panel.series.iter().flat_map(finite).map(|(_, y)| y);
-    let values = values.chain(panel.level.iter().map(|(value, _)| *value));
-    let (low, high) = bounds(values.filter(|y| y.is_finite())).unwrap_or((0.0, 1.0));
+    let levels = levels(panel).filter(|level| !level.is_far).map(|level| level.value);
+    let (low, high) = bounds(values.chain(levels)).unwrap_or((0.0, 1.0));
     let (low, high) = (low.min(0.0), high.max(0.0));
-    let room = (high - low) * 0.06;
-    if room > 0.0 { (if low < 0.0 { low - room } else { 0.0 }, high + room) } else { (0.0, 1.0) }
+    let is_named = self::levels(panel).any(|level| level.is_far);
+    let above = (high - low) * if is_named { ROOM.1 } else { ROOM.0 };
+    let below = (high - low) * ROOM.0;
+    if above > 0.0 { (if low < 0.0 { low - below } else { 0.0 }, high + above) } else { (0.0, 1.0) }
+}
+
+/// A level and where it is drawn.
+pub(crate) struct PlacedLevel<'a> {
+    pub(crate) value: f64,
+    pub(crate) name: &'a str,
+    pub(crate) colour: Option<usize>,
+    /// One that others are drawn beside.
+    pub(crate) is_beside: bool,
+    /// Named at the panel's top, and not drawn.
+    pub(crate) is_far: bool,
+}
+
+/// The levels of a panel that are numbers: the one across, then those beside its series.
+pub(crate) fn levels(panel: &Panel) -> impl Iterator<Item = PlacedLevel<'_>> {
+    let values = panel.series.iter().flat_map(finite).map(|(_, y)| y);
+    let highest = bounds(values).map(|(_, high)| high.max(0.0));
+    let is_far = move |value: f64, far: f64| highest.is_some_and(|high| value > high * far);
+    let across = panel.level.iter().map(move |(value, name)| PlacedLevel {
+        value: *value,
+        name,
+        colour: None,
+        is_beside: false,
+        is_far: is_far(*value, FAR),
+    });
+    let beside = panel.levels.iter().map(move |Level { value, name, colour }| PlacedLevel {
+        value: *value,
+        name,
+        colour: *colour,
+        is_beside: true,
+        is_far: is_far(*value, FAR_BESIDE),
+    });
+    across.chain(beside).filter(|level| level.value.is_finite())
 }
 
 fn bounds(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {

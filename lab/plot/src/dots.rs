@@ -18,6 +18,8 @@ const HEAD: u32 = 96;
 const FOOT: u32 = 58;
 /// Pixels on the right, for values in words.
 const WORDS: u32 = 112;
+/// Pixels behind these, for what the values are made of.
+const PARTS: u32 = 160;
 /// As far as the axis goes: what is beyond stands at its end.
 const AXIS: (f64, f64) = (0.01, 100.0);
 /// Where it may have labels.
@@ -51,6 +53,8 @@ pub struct Dot {
     pub value: Option<Reach>,
     /// Behind it: the value in words.
     pub words: String,
+    /// What the value is made of, such as the two that it is the ratio of.
+    pub parts: String,
     /// Its place among the colours.
     pub colour: usize,
 }
@@ -58,7 +62,8 @@ pub struct Dot {
 impl Dot {
     /// Bold words between rows.
     pub fn heading(name: impl Into<String>) -> Dot {
-        Dot { name: name.into(), value: None, words: String::new(), colour: 0 }
+        let (words, parts) = (String::new(), String::new());
+        Dot { name: name.into(), value: None, words, parts, colour: 0 }
     }
 }
 
@@ -82,6 +87,8 @@ pub struct Dots {
     pub label: String,
     /// From above to below.
     pub rows: Vec<Dot>,
+    /// Above the parts of the values.
+    pub parts: String,
     /// Narrowest first; two have a shade.
     pub bands: Vec<Band>,
     /// Pixels across; it is as high as its rows ask for.
@@ -170,7 +177,8 @@ impl<'a, B: DrawingBackend> Sheet<'a, B> {
         let longest = longest.map(|dot| dot.name.chars().count()).max().unwrap_or(0);
         let longest = u32::try_from(longest).unwrap_or(u32::MAX).saturating_mul(9);
         let left = if dots.width < NARROW { 16 } else { longest.clamp(80, dots.width / 2) + 40 };
-        let right = dots.width.saturating_sub(WORDS);
+        let has_parts = dots.width >= NARROW && dots.shown().any(|dot| !dot.parts.is_empty());
+        let right = dots.width.saturating_sub(WORDS + if has_parts { PARTS } else { 0 });
         let bottom = height / pixel - FOOT;
         Sheet { dots, area, pixel, range: dots.range(), left, right, bottom }
     }
@@ -259,6 +267,9 @@ impl<'a, B: DrawingBackend> Sheet<'a, B> {
                 self.text(&tick.to_string(), (x, y), 16, HPos::Center)?;
             }
         }
+        if self.dots.width >= NARROW {
+            self.text(&self.dots.parts, (self.right + WORDS, top - 10), 16, HPos::Left)?;
+        }
         self.line((self.left, bottom), (self.right, bottom), INK, 1)?;
         let middle = u32::midpoint(self.left, self.right);
         self.text(&self.dots.label, (middle, bottom + 40), 16, HPos::Center)
@@ -270,14 +281,15 @@ impl<'a, B: DrawingBackend> Sheet<'a, B> {
             return self.bold(&Self::fitting(&dot.name, self.dots.width), (16, y), 16);
         };
         if self.dots.width < NARROW {
-            self.text(
-                &Self::fitting(&dot.name, self.dots.width),
-                (16, self.top(place) + 11),
-                16,
-                HPos::Left,
-            )?;
+            // They stand at the end of the name's line.
+            let long = u32::try_from(dot.parts.chars().count()).unwrap_or(u32::MAX);
+            let room = self.dots.width.saturating_sub(long.saturating_mul(9));
+            let y = self.top(place) + 11;
+            self.text(&Self::fitting(&dot.name, room), (16, y), 16, HPos::Left)?;
+            self.text(&dot.parts, (self.dots.width - 16, y), 16, HPos::Right)?;
         } else {
             self.text(&Self::fitting(&dot.name, self.left), (28, y), 16, HPos::Left)?;
+            self.text(&dot.parts, (self.right + WORDS, y), 16, HPos::Left)?;
         }
         self.line((self.left, y), (self.right, y), GRID, 1)?;
         self.text(&dot.words, (self.right + 10, y), 16, HPos::Left)?;
@@ -323,9 +335,11 @@ mod tests {
             name: name.to_owned(),
             value: Some(value),
             words: words.to_owned(),
+            parts: format!("9.7 (10) {words}"),
             colour: 0,
         };
         Dots {
+            parts: "ours (theirs)".to_owned(),
             title: "Time beside the paper's".to_owned(),
             label: "ours divided by theirs".to_owned(),
             rows: vec![
@@ -347,9 +361,11 @@ mod tests {
     fn every_row_has_its_name_and_its_value_at_either_width() {
         for width in [1_000, 400] {
             let svg = sample(width).svg().unwrap();
-            for word in ["round 1", "10 MB &lt;script&gt;", "&gt; 3.2", "within 15 %", "divided"] {
+            let words = ["round 1", "&gt; 3.2", "within 15 %", "divided", "9.7 (10) 0.97"];
+            for word in words {
                 assert!(svg.contains(word), "{width}: {word}");
             }
+            assert!(svg.contains("10 MB &lt;script&gt;"));
             assert_eq!(svg.matches("<circle").count(), 1, "only one value is known exactly");
             assert_eq!(svg.matches("<polygon").count(), 2, "two are bounds");
             assert!(sample(width).png().unwrap().starts_with(b"\x89PNG"));

@@ -1,7 +1,8 @@
 //! A figure on any of the library's backends.
 
-use crate::axis::{range, runs, short, span};
-use crate::style::{FONT, GREY, GRID, INK, colour, dashed, font};
+use crate::axis::{PlacedLevel, levels, range, runs, short, span};
+use crate::cover::{self, Cover, covers};
+use crate::style::{FONT, GREY, GRID, INK, colour, dark, dashed, font, light};
 use crate::{Figure, MAX_MARKS, MAX_SERIES, Mark, Panel, Series, Shape};
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
@@ -12,6 +13,8 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 pub(crate) const SHARP: u32 = 2;
 /// Pixels beside a panel for its legend: at least, and at most.
 const LEGEND: (u32, u32) = (170, 330);
+/// Most levels that are named above a panel.
+const MAX_ABOVE: usize = 3;
 /// Characters of a name for which there can be room.
 const MAX_NAME: usize = 34;
 
@@ -36,13 +39,14 @@ pub(crate) fn figure<B: DrawingBackend>(figure: &Figure, backend: B) -> Drawn {
         .map_err(wrong)?;
     let parts = below.split_evenly((figure.panels.len(), 1));
     let time = span(figure);
-    let beside = beside(figure);
-    for (place, (panel, part)) in figure.panels.iter().zip(&parts).enumerate() {
+    let all: Vec<Vec<Cover>> = figure.panels.iter().map(covers).collect();
+    let beside = beside(figure, &all);
+    for (place, ((panel, covers), part)) in figure.panels.iter().zip(&all).zip(&parts).enumerate() {
         let last = place + 1 == figure.panels.len();
         let label = if last { figure.time_label.as_str() } else { "" };
         let labels = place == 0;
         let (marks, ticks) = (figure.marks.as_slice(), figure.ticks.as_slice());
-        one(&Frame { panel, marks, ticks, labels, time, label, beside, pixel }, part)?;
+        one(&Frame { panel, covers, marks, ticks, labels, time, label, beside, pixel }, part)?;
     }
     area.present().map_err(wrong)
 }
@@ -55,6 +59,8 @@ pub(crate) fn at(pixels: u32) -> i32 {
 /// One panel and what it shares with the others.
 struct Frame<'a> {
     panel: &'a Panel,
+    /// How its series lie on each other.
+    covers: &'a [Cover],
     marks: &'a [Mark],
     ticks: &'a [(f64, String)],
     labels: bool,
@@ -66,10 +72,13 @@ struct Frame<'a> {
 }
 
 /// Pixels for the longest name of a legend, the same for all panels so that they are as wide.
-fn beside(figure: &Figure) -> u32 {
-    let series = figure.panels.iter().flat_map(|panel| panel.series.iter().take(MAX_SERIES));
-    let levels = figure.panels.iter().filter_map(|panel| panel.level.as_ref());
-    let names = series.map(|series| &series.name).chain(levels.map(|(_, name)| name));
+fn beside(figure: &Figure, covers: &[Vec<Cover>]) -> u32 {
+    let names = figure.panels.iter().zip(covers).flat_map(|(panel, covers)| {
+        let covers = covers.iter().enumerate();
+        let series = covers.map(|(place, cover)| cover::name(panel, place, cover));
+        let drawn = levels(panel).filter(|level| !level.is_far);
+        series.chain(drawn.map(|level| level.name.to_owned())).collect::<Vec<_>>()
+    });
     let longest = names.map(|name| name.chars().count().min(MAX_NAME)).max().unwrap_or(0);
     u32::try_from(longest * 8 + 40).unwrap_or(LEGEND.1).clamp(LEGEND.0, LEGEND.1)
 }
@@ -109,14 +118,64 @@ fn one<B: DrawingBackend>(frame: &Frame<'_>, area: &DrawingArea<B, Shift>) -> Dr
         .map_err(wrong)?;
     ticks(frame, &mut chart, &area, (low, high))?;
     marks(frame, &mut chart, (low, high))?;
-    if let Some((value, _)) = &frame.panel.level {
-        let line = [(frame.time.0, *value), (frame.time.1, *value)];
-        let style = GREY.stroke_width(pixel * 2);
-        let (dash, gap) = (8 * pixel, 5 * pixel);
-        chart.draw_series(DashedLineSeries::new(line, dash, gap, style)).map_err(wrong)?;
+    for level in levels(frame.panel).filter(|level| !level.is_beside && !level.is_far) {
+        across(&level, frame, &mut chart)?;
     }
-    for (place, series) in frame.panel.series.iter().take(MAX_SERIES).enumerate() {
-        draw(series, series.colour.unwrap_or(place), pixel, &mut chart)?;
+    for ((place, series), cover) in frame.panel.series.iter().enumerate().zip(frame.covers) {
+        let stroke = Stroke::new(series.colour.unwrap_or(place), cover);
+        draw(series, &stroke, pixel, &mut chart)?;
+    }
+    for level in levels(frame.panel).filter(|level| level.is_beside && !level.is_far) {
+        across(&level, frame, &mut chart)?;
+    }
+    above(frame, &chart, &area, high)
+}
+
+/// A line across the panel at a level.
+fn across<B: DrawingBackend>(
+    level: &PlacedLevel<'_>,
+    frame: &Frame<'_>,
+    chart: &mut Chart<'_, B>,
+) -> Drawn {
+    let pixel = frame.pixel;
+    let line = [(frame.time.0, level.value), (frame.time.1, level.value)];
+    let (dash, gap) = if level.is_beside { (3 * pixel, 4 * pixel) } else { (8 * pixel, 5 * pixel) };
+    let style = of_level(level).stroke_width(pixel * 2);
+    chart.draw_series(DashedLineSeries::new(line, dash, gap, style)).map_err(wrong)?;
+    Ok(())
+}
+
+fn of_level(level: &PlacedLevel<'_>) -> RGBColor {
+    match level.colour {
+        Some(place) => dark(colour(place)),
+        None if level.is_beside => INK,
+        None => GREY,
+    }
+}
+
+/// The levels that are too far above for a line, by their names.
+fn above<B: DrawingBackend>(
+    frame: &Frame<'_>,
+    chart: &Chart<'_, B>,
+    area: &DrawingArea<B, Shift>,
+    high: f64,
+) -> Drawn {
+    let pixel = at(frame.pixel);
+    let (left, top) = area.get_base_pixel();
+    let (x, y) = chart.backend_coord(&(frame.time.0, high));
+    let (mut x, y) = (x - left + 12 * pixel, y - top + 13 * pixel);
+    for level in levels(frame.panel).filter(|level| level.is_far).take(MAX_ABOVE) {
+        let of = of_level(&level);
+        let tip = vec![(x, y - 7 * pixel), (x + 5 * pixel, y), (x - 5 * pixel, y)];
+        area.draw(&Polygon::new(tip, of.filled())).map_err(wrong)?;
+        let stem = [(x, y), (x, y + 7 * pixel)];
+        area.draw(&PathElement::new(stem, of.stroke_width(2 * frame.pixel))).map_err(wrong)?;
+        let style = (FONT, 16 * frame.pixel).into_font().color(&of);
+        let style = style.pos(Pos::new(HPos::Left, VPos::Center));
+        let name = shortened(level.name);
+        let long = i32::try_from(name.chars().count()).unwrap_or(i32::MAX);
+        area.draw(&Text::new(name, (x + 11 * pixel, y), style)).map_err(wrong)?;
+        x = x.saturating_add(long.saturating_mul(9 * pixel)).saturating_add(36 * pixel);
     }
     Ok(())
 }
@@ -144,43 +203,82 @@ fn ticks<B: DrawingBackend>(
     Ok(())
 }
 
+/// How a line is drawn.
+struct Stroke {
+    of: RGBColor,
+    wide: u32,
+    dashed: bool,
+}
+
+impl Stroke {
+    fn new(place: usize, cover: &Cover) -> Stroke {
+        let of = colour(place);
+        let of = if cover.below > 0 { light(of) } else { of };
+        Stroke { of, wide: 2 + 4 * cover.below, dashed: dashed(place) }
+    }
+}
+
 /// What each line is, beside the panel where it covers none.
 fn legend<B: DrawingBackend>(frame: &Frame<'_>, area: &DrawingArea<B, Shift>) -> Drawn {
-    let pixel = at(frame.pixel);
-    let text = (FONT, 16 * frame.pixel).into_font().color(&INK);
     let room = if frame.labels && !frame.marks.is_empty() { 86 } else { 12 };
-    let (long, mut y) = (26 * pixel, (room + 10) * pixel);
-    let mut line = |name: &str, stroke: Option<(ShapeStyle, bool, Shape)>| -> Drawn {
-        if let Some((style, dashed, shape)) = stroke {
-            let parts: &[(i32, i32)] = match (shape, dashed) {
-                (Shape::Points, _) => &[(11, 15)],
-                (Shape::Dots, _) => &[(8, 18)],
-                (_, true) => &[(0, 11), (15, 26)],
-                (_, false) => &[(0, 26)],
-            };
-            for (from, to) in parts {
-                let ends = [(from * pixel, y), (to * pixel, y)];
-                area.draw(&PathElement::new(ends, style)).map_err(wrong)?;
-            }
+    let mut lines = LegendLines { pixel: frame.pixel, area, y: (room + 10) * at(frame.pixel) };
+    for ((place, series), cover) in frame.panel.series.iter().enumerate().zip(frame.covers) {
+        let stroke = Stroke::new(series.colour.unwrap_or(place), cover);
+        let parts: &[(i32, i32)] = match (series.shape, stroke.dashed) {
+            (Shape::Rings, _) => &[],
+            (Shape::Points, _) => &[(11, 15)],
+            (Shape::Dots, _) => &[(8, 18)],
+            (_, true) => &[(0, 11), (15, 26)],
+            (_, false) => &[(0, 26)],
+        };
+        let style = stroke.of.stroke_width((stroke.wide + 1) * frame.pixel);
+        if series.shape == Shape::Rings {
+            lines.ring(stroke.of)?;
         }
-        let style = text.clone().pos(Pos::new(HPos::Left, VPos::Center));
-        area.draw(&Text::new(shortened(name), (long + 8 * pixel, y), style)).map_err(wrong)?;
-        y += 20 * pixel;
-        Ok(())
-    };
-    for (place, series) in frame.panel.series.iter().take(MAX_SERIES).enumerate() {
-        let place = series.colour.unwrap_or(place);
-        let style = colour(place).stroke_width(3 * frame.pixel);
-        line(&series.name, Some((style, dashed(place), series.shape)))?;
+        lines.add(&cover::name(frame.panel, place, cover), parts, style)?;
     }
     let left_out = frame.panel.series.len().saturating_sub(MAX_SERIES);
     if left_out > 0 {
-        line(&format!("and {left_out} more"), None)?;
+        lines.add(&format!("and {left_out} more"), &[], GREY.stroke_width(1))?;
     }
-    if let Some((_, name)) = &frame.panel.level {
-        line(name, Some((GREY.stroke_width(2 * frame.pixel), true, Shape::Line)))?;
+    for level in levels(frame.panel).filter(|level| !level.is_far) {
+        let parts: &[(i32, i32)] = match level.is_beside {
+            true => &[(0, 4), (7, 11), (14, 18), (21, 25)],
+            false => &[(0, 11), (15, 26)],
+        };
+        lines.add(level.name, parts, of_level(&level).stroke_width(2 * frame.pixel))?;
     }
     Ok(())
+}
+
+/// Lines of a legend, from above to below.
+struct LegendLines<'a, B: DrawingBackend> {
+    pixel: u32,
+    area: &'a DrawingArea<B, Shift>,
+    y: i32,
+}
+
+impl<B: DrawingBackend> LegendLines<'_, B> {
+    /// The strokes, and the name behind them.
+    fn add(&mut self, name: &str, parts: &[(i32, i32)], style: ShapeStyle) -> Drawn {
+        let pixel = at(self.pixel);
+        for (from, to) in parts {
+            let ends = [(from * pixel, self.y), (to * pixel, self.y)];
+            self.area.draw(&PathElement::new(ends, style)).map_err(wrong)?;
+        }
+        let text = (FONT, 16 * self.pixel).into_font().color(&INK);
+        let text = text.pos(Pos::new(HPos::Left, VPos::Center));
+        let place = (34 * pixel, self.y);
+        self.area.draw(&Text::new(shortened(name), place, text)).map_err(wrong)?;
+        self.y += 20 * pixel;
+        Ok(())
+    }
+
+    fn ring(&self, of: RGBColor) -> Drawn {
+        let pixel = at(self.pixel);
+        let style = of.stroke_width(2 * self.pixel);
+        self.area.draw(&Circle::new((13 * pixel, self.y), 6 * pixel, style)).map_err(wrong)
+    }
 }
 
 /// As much of a name as there is room for.
@@ -230,23 +328,26 @@ fn marks<B: DrawingBackend>(
 
 fn draw<B: DrawingBackend>(
     series: &Series,
-    place: usize,
+    stroke: &Stroke,
     pixel: u32,
     chart: &mut Chart<'_, B>,
 ) -> Drawn {
-    let of = colour(place);
-    let style = ShapeStyle { color: of.to_rgba(), filled: false, stroke_width: 2 * pixel };
-    let (dash, gap) = if dashed(place) { (9 * pixel, 5 * pixel) } else { (0, 0) };
+    let of = stroke.of;
+    let style = of.stroke_width(stroke.wide * pixel);
+    let (dash, gap) = if stroke.dashed { (9 * pixel, 5 * pixel) } else { (0, 0) };
+    // A dot of a line that others lie on is larger than theirs.
+    let dot = (4 + stroke.wide / 2) * pixel;
     for run in runs(series) {
         match series.shape {
             Shape::Points => {
                 let dots = run.iter().map(|point| Circle::new(*point, 2 * pixel, of.filled()));
                 chart.draw_series(dots).map_err(wrong)?;
             }
-            Shape::Dots => large(&run, of, pixel, chart)?,
+            Shape::Dots => circles(&run, dot, of.filled(), chart)?,
+            Shape::Rings => circles(&run, 7 * pixel, style, chart)?,
             shape => {
                 if shape == Shape::Dotted {
-                    large(&run, of, pixel, chart)?;
+                    circles(&run, dot, of.filled(), chart)?;
                 }
                 let points = if shape == Shape::Step { steps(&run) } else { run };
                 if let [(x, y)] = points.as_slice() {
@@ -264,14 +365,14 @@ fn draw<B: DrawingBackend>(
     Ok(())
 }
 
-/// A dot for each point, large enough to be seen alone.
-fn large<B: DrawingBackend>(
+/// A circle at each point, large enough to be seen alone.
+fn circles<B: DrawingBackend>(
     run: &[(f64, f64)],
-    of: RGBColor,
-    pixel: u32,
+    size: u32,
+    style: ShapeStyle,
     chart: &mut Chart<'_, B>,
 ) -> Drawn {
-    let dots = run.iter().map(|point| Circle::new(*point, 5 * pixel, of.filled()));
+    let dots = run.iter().map(|point| Circle::new(*point, size, style));
     chart.draw_series(dots).map(|_| ()).map_err(wrong)
 }
 

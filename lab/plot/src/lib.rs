@@ -3,7 +3,8 @@
 //! A [`Figure`] is plain data: panels one above the other with one axis of time, each with its
 //! series, and marks that label events. Drawing needs nothing of the system: the font (DejaVu Sans,
 //! whose terms permit it) is embedded. The colours (Okabe and Ito) are distinct in print, on screen
-//! and for most colour-blind readers. Beyond eight series, lines are dashed.
+//! and for most colour-blind readers. Beyond eight series, lines are dashed. A line that others lie on
+//! is wide and light, and shows below them.
 //!
 //! ```
 //! use plot::{Figure, Panel, Series, Shape};
@@ -15,6 +16,7 @@
 //! ```
 
 mod axis;
+mod cover;
 mod dots;
 mod draw;
 mod encode;
@@ -62,6 +64,8 @@ pub enum Shape {
     Dotted,
     /// Not at all, but each is a large dot: values of a few kinds.
     Dots,
+    /// Not at all, each is an empty ring: values of somebody else's, which may lie on dots.
+    Rings,
 }
 
 /// Values over time.
@@ -109,14 +113,27 @@ pub struct Panel {
     pub label: String,
     /// The series.
     pub series: Vec<Series>,
-    /// A line across, such as a link's rate, and its name.
+    /// A line across, such as a link's rate, and its name. Far above all values it is only named.
     pub level: Option<(f64, String)>,
+    /// Values that the series are to be seen beside.
+    pub levels: Vec<Level>,
+}
+
+/// A value that series are to be seen beside, such as one that was printed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Level {
+    /// It.
+    pub value: f64,
+    /// In the legend.
+    pub name: String,
+    /// The place among the colours of the series that it belongs to, where it is one.
+    pub colour: Option<usize>,
 }
 
 impl Panel {
     /// Without any series yet.
     pub fn new(label: impl Into<String>) -> Panel {
-        Panel { label: label.into(), series: Vec::new(), level: None }
+        Panel { label: label.into(), series: Vec::new(), level: None, levels: Vec::new() }
     }
 
     /// With one more series.

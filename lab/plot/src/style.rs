@@ -30,6 +30,24 @@ pub(crate) fn colour(place: usize) -> RGBColor {
     COLOURS.get(place % COLOURS.len()).copied().unwrap_or(INK)
 }
 
+/// So much of the first colour in a mixture.
+fn mixed(one: RGBColor, other: RGBColor, share: f64) -> RGBColor {
+    let part = |one: u8, other: u8| {
+        (f64::from(one) * share + f64::from(other) * (1.0 - share)).round() as u8
+    };
+    RGBColor(part(one.0, other.0), part(one.1, other.1), part(one.2, other.2))
+}
+
+/// The colour of a line that others lie on.
+pub(crate) fn light(of: RGBColor) -> RGBColor {
+    mixed(of, RGBColor(255, 255, 255), 0.5)
+}
+
+/// The colour of what belongs to a line and may lie on it.
+pub(crate) fn dark(of: RGBColor) -> RGBColor {
+    mixed(of, RGBColor(0, 0, 0), 0.62)
+}
+
 /// Whether the line of a place is dashed: its colour was used before.
 pub(crate) fn dashed(place: usize) -> bool {
     place >= COLOURS.len()

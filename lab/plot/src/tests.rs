@@ -1,4 +1,5 @@
-use crate::axis::{range, runs, short, span};
+use crate::axis::{FAR, FAR_BESIDE, levels, range, runs, short, span};
+use crate::cover::{self, Cover, covers};
 use crate::*;
 
 fn sample() -> Figure {
@@ -121,4 +122,94 @@ fn an_axis_may_have_labels_of_its_own() {
     if let Ok(directory) = std::env::var("PLOT_SAMPLES") {
         std::fs::write(format!("{directory}/sweep.png"), figure.png().unwrap()).unwrap();
     }
+}
+
+/// A panel with a line from 0 to this value.
+fn up_to(highest: f64) -> Panel {
+    Panel::new("kbit/s").series(Series::new("x", Shape::Line, vec![(0.0, 0.0), (1.0, highest)]))
+}
+
+#[test]
+fn a_level_far_above_stretches_no_axis_and_is_named() {
+    let near = up_to(460.0).level(460.0 * FAR, "line 690 kbit/s");
+    assert!(range(&near).1 > 690.0);
+    let far = up_to(460.0).level(10_000.0, "line 10,000 kbit/s");
+    let (low, high) = range(&far);
+    assert!(low == 0.0 && (500.0..560.0).contains(&high), "with room for the name: {high}");
+    let svg = Figure::new("").panel(far).svg().unwrap();
+    assert!(
+        svg.contains("line 10,000 kbit/s") && svg.contains("<polygon"),
+        "an arrow and its name"
+    );
+    // Where there is nothing else, it is the axis; where nothing came, it is not.
+    assert!(range(&Panel::new("").level(10.0, "line")).1 > 10.0);
+    assert_eq!(range(&up_to(0.0).level(10.0, "line")), (0.0, 1.0));
+    assert!(range(&up_to(1.0).level(f64::NAN, "line")).1 < 1.1);
+}
+
+#[test]
+fn values_that_were_printed_stay_in_the_picture_until_nothing_else_would_be_seen() {
+    let beside = |value: f64| {
+        let mut panel = up_to(10.0);
+        panel.levels = vec![Level { value, name: "printed".into(), colour: Some(0) }];
+        let is_far: Vec<bool> = levels(&panel).map(|level| level.is_far).collect();
+        let svg = Figure::new("").panel(panel.clone()).svg().unwrap();
+        assert!(svg.contains("printed"));
+        (is_far, range(&panel).1 > value)
+    };
+    assert_eq!(beside(10.0 * FAR_BESIDE), (vec![false], true));
+    assert_eq!(beside(10.1 * FAR_BESIDE), (vec![true], false));
+}
+
+#[test]
+fn a_line_that_is_covered_shows_below_and_the_same_ones_are_named() {
+    let wave: Vec<(f64, f64)> = (0..100).map(|n| (f64::from(n), 5.0 + f64::from(n % 10))).collect();
+    let moved = |by: f64, of: &[(f64, f64)]| of.iter().map(|(x, y)| (*x, y + by)).collect();
+    let line = |name: &str, points| Series::new(name, Shape::Line, points);
+    let half = wave.iter().take(50).copied().collect();
+    let panel = Panel::new("")
+        .series(line("first", wave.clone()))
+        .series(line("away", moved(30.0, &wave)))
+        .series(line("half", half))
+        .series(line("same", wave.clone()));
+    let covers = covers(&panel);
+    let below: Vec<u32> = covers.iter().map(|cover| cover.below).collect();
+    assert_eq!(below, [2, 0, 1, 0]);
+    let names: Vec<String> =
+        (0..4).map(|place| cover::name(&panel, place, &covers[place])).collect();
+    assert_eq!(names, ["first", "away", "half", "same = first"]);
+    let svg = Figure::new("").panel(panel).svg().unwrap();
+    assert!(svg.contains("same = first"));
+    assert!(svg.contains("stroke-width=\"10\""), "the lowest is the widest");
+}
+
+#[test]
+fn lines_that_lie_on_the_ground_for_a_time_do_not_cover_each_other() {
+    let turn = |from: i32, to: i32| -> Vec<(f64, f64)> {
+        let value = |n: i32| if (from..to).contains(&n) { 9.0 } else { 0.0 };
+        (0..100).map(|n| (f64::from(n), value(n))).collect()
+    };
+    for shape in [Shape::Line, Shape::Step] {
+        let panel = Panel::new("")
+            .series(Series::new("a", shape, turn(0, 20)))
+            .series(Series::new("b", shape, turn(50, 70)))
+            .series(Series::new("nothing", shape, turn(0, 0)))
+            .series(Series::new("none", shape, Vec::new()))
+            .series(Series::new("nothing either", shape, turn(0, 0)));
+        let covered: Vec<u32> = covers(&panel).iter().map(|cover| cover.below).collect();
+        assert_eq!(covered, [0, 0, 1, 0, 0], "of two that never leave it one lies below");
+    }
+}
+
+#[test]
+fn rings_are_empty_and_lie_beside_what_they_are_of() {
+    let points = vec![(0.0, 1.0), (1.0, 2.0)];
+    let panel = Panel::new("")
+        .series(Series::new("ours", Shape::Dots, points.clone()))
+        .series(Series::new("printed", Shape::Rings, points).colour(0));
+    let same = |cover: &Cover| (cover.below, cover.same_as);
+    let covers: Vec<_> = covers(&panel).iter().map(same).collect();
+    assert_eq!(covers, [(0, None), (0, None)]);
+    let svg = Figure::new("").panel(panel).svg().unwrap();
+    assert_eq!(svg.matches("fill=\"none\" stroke=\"#0072B2\"").count(), 3, "two and the legend's");
 }

@@ -350,6 +350,13 @@ fn a_sweep_is_drawn_over_the_parameter_with_the_most_values() {
     assert_eq!(names(1), [items[1], items[3]]);
     let colour = |panel: usize, place: usize| sweep.panels[panel].series[place].colour;
     assert_eq!((colour(1, 0), colour(1, 1)), (colour(0, 1), colour(0, 3)));
+    // 900 kbit/s were printed of the load, whatever is varied.
+    let levels = sweep.panels.iter().map(|panel| {
+        let levels = panel.levels.iter();
+        levels.map(|of| (of.value, of.name.as_str())).collect::<Vec<_>>()
+    });
+    let printed = vec![(900.0, "paper, load, delay 1ms, load, delay 5ms: 900")];
+    assert_eq!(levels.collect::<Vec<_>>(), [printed, vec![]]);
     // 100 kB in 4.9 s.
     let first = sweep.panels[0].series[0].points[0];
     assert!(first.0 == 0.0 && (first.1 - 800.0 / 4.9).abs() < 1e-9, "{first:?}");
@@ -387,6 +394,42 @@ fn a_figure_that_is_asked_for_has_a_line_for_each_of_its_items() {
     assert_eq!(lines.collect::<Vec<_>>(), wanted);
     let html = made.report().html();
     assert!(html.contains("id=\"figures\"") && unbalanced(&html).is_empty());
+}
+
+#[test]
+fn a_figure_of_loads_over_time_has_what_was_printed_of_them() {
+    let mut made = Made::new(|place, planned| {
+        let mut measured = usual(place, planned);
+        for load in &mut measured.loads {
+            (load.over_time, load.interval) = (vec![700.0, 900.0], 0.5);
+            load.delay_over_time = vec![Some(1.0), None];
+        }
+        Some(measured)
+    });
+    let text = |value: &str| {
+        let item = "sweep/vary[delay=1ms,window=1]/load";
+        format!(
+            "number = 7\ntitle = \"loads\"\nvalue = \"{value}\"\nitems = [[\"flow\", \"{item}\"]]"
+        )
+    };
+    let levels = |made: &Made| -> Vec<(f64, String)> {
+        let panel = figures(made)["figure-07"].panels[0].clone();
+        assert_eq!(panel.series.len(), 1);
+        panel.levels.into_iter().map(|of| (of.value, of.name)).collect()
+    };
+    made.study.over_time = vec![toml::from_str(&text("kbit_s")).unwrap()];
+    assert_eq!(levels(&made), [(900.0, "paper: 900".to_owned())]);
+    made.study.over_time = vec![toml::from_str(&text("delay_ms")).unwrap()];
+    assert!(levels(&made).is_empty(), "no delay was printed of it");
+}
+
+#[test]
+fn the_ratios_have_both_values_that_they_are_made_of() {
+    let pictures = Made::usual().report().pictures();
+    let report::Drawn::Dots(dots) = &pictures[0].drawn else { panic!("{}", pictures[0].name) };
+    let parts: Vec<_> = dots.rows.iter().map(|row| row.parts.as_str()).collect();
+    assert_eq!(parts[1..3], ["1.80 (2)", "4.44 (4)"]);
+    assert!(parts.contains(&"> 59.90 (> 50)"), "{parts:?}");
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Figures that were printed of loads over time, drawn of ours.
 
+use super::beside::Beside;
 use crate::StudyReport;
 use plot::{Figure, Panel, Series, Shape};
 use std::collections::BTreeMap;
-use study::Measured;
 use study::file::{self, OverTime};
 use study::measured::LoadMeasured;
+use study::row::Measure;
+use study::{Measured, Planned};
 
 /// Most figures.
 pub(crate) const MAX_FIGURES: usize = 100;
@@ -17,15 +19,25 @@ pub(crate) fn figures(report: &StudyReport<'_>) -> Vec<(u32, Figure)> {
         // Of a run that was made several times, the first.
         measured.entry(one.id.as_str()).or_insert(one);
     }
+    let planned = report.planned.iter().map(|planned| (planned.id.as_str(), planned)).collect();
     let all = report.study.over_time.iter().take(MAX_FIGURES);
-    all.filter_map(|figure| Some((figure.number, one(figure, &measured)?))).collect()
+    all.filter_map(|figure| Some((figure.number, one(figure, &measured, &planned)?))).collect()
 }
 
-fn one(of: &file::LoadFigure, measured: &BTreeMap<&str, &Measured>) -> Option<Figure> {
+fn one(
+    of: &file::LoadFigure,
+    measured: &BTreeMap<&str, &Measured>,
+    planned: &BTreeMap<&str, &Planned>,
+) -> Option<Figure> {
     let mut panel = Panel::new(match of.value {
         OverTime::KbitS => "arrived, kbit/s",
         OverTime::DelayMs => "one-way delay, ms",
         OverTime::JitterMs => "jitter, ms",
+    });
+    let mut beside = Beside::new(match of.value {
+        OverTime::KbitS => Measure::KbitS,
+        OverTime::DelayMs => Measure::DelayMs,
+        OverTime::JitterMs => Measure::JitterMs,
     });
     let mut end = 0.0_f64;
     for (name, item) in &of.items {
@@ -36,13 +48,18 @@ fn one(of: &file::LoadFigure, measured: &BTreeMap<&str, &Measured>) -> Option<Fi
         let points = points(of.value, load, scale);
         if !points.is_empty() {
             end = points.last().map_or(end, |(at, _)| end.max(at + load.interval * scale / 2.0));
+            let loads = planned.get(run).map(|planned| planned.loads.as_slice());
+            let file = loads.unwrap_or_default().iter().find(|other| other.name == load.name);
+            let paper: Vec<_> = file.iter().map(|load| (0.0, &load.paper)).collect();
+            beside.line(name, panel.series.len(), &paper);
             panel = panel.series(Series::new(named(name, &points), Shape::Line, points));
         }
     }
     if panel.series.is_empty() {
         return None;
     }
-    let mut figure = Figure::new(format!("Figure {}: {}", of.number, of.title)).panel(panel);
+    let mut figure = Figure::new(format!("Figure {}: {}", of.number, of.title));
+    figure = figure.panel(beside.onto(panel));
     figure.time_label = "seconds from the load's beginning".to_owned();
     figure.span = Some((0.0, end));
     Some(figure)

@@ -1,5 +1,6 @@
 //! The pictures of a report.
 
+mod beside;
 pub(crate) mod loads;
 pub(crate) mod over_time;
 pub(crate) mod ratios;

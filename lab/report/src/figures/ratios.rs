@@ -3,6 +3,7 @@
 use crate::closeness::{Closeness, Comparison, FACTOR, NEAR};
 use crate::number;
 use crate::score;
+use crate::text::{kbit_s, ours, printed, seconds};
 use crate::view::View;
 use plot::{Band, Dot, Dots, Reach};
 use study::StudyRow;
@@ -27,6 +28,7 @@ pub(crate) fn figure(view: &View<'_>, width: u32) -> Option<Dots> {
     (!rows.is_empty()).then(|| Dots {
         title: "Beside the figures of the paper".to_owned(),
         label: "ours divided by the paper's".to_owned(),
+        parts: "ours (the paper's)".to_owned(),
         rows,
         bands: vec![band(NEAR, Closeness::Near), band(FACTOR, Closeness::Factor)],
         width,
@@ -70,7 +72,20 @@ fn dot(row: &StudyRow, measure: Measure, comparison: Comparison) -> Option<Dot> 
         Comparison::Neither => comparison.words(),
         _ => format!("{} {}", closeness.sign(), comparison.words()),
     };
-    Some(Dot { name, value: Some(value), words, colour: colour(closeness) })
+    let parts = parts(row, measure);
+    Some(Dot { name, value: Some(value), words, parts, colour: colour(closeness) })
+}
+
+/// Our value and the paper's.
+fn parts(row: &StudyRow, measure: Measure) -> String {
+    let ours = match measure {
+        Measure::Seconds => seconds(row),
+        Measure::KbitS => kbit_s(row),
+        other => ours(row, other),
+    };
+    // There is no room for what it ranged over.
+    let ours = ours.split(" (").next().unwrap_or_default();
+    format!("{ours} ({})", printed(row, measure))
 }
 
 fn colour(closeness: Closeness) -> usize {

@@ -1,6 +1,7 @@
 //! Values over a parameter that is varied.
 
-use super::units::{Axis, axis, ticks};
+use super::beside::Beside;
+use super::units::{axis, ticks};
 use crate::number;
 use crate::view::{Experiment, is_variant};
 use plot::{Figure, Panel, Series, Shape};
@@ -55,20 +56,23 @@ fn one(experiment: &Experiment<'_>, run: &file::StudyRun) -> Option<Sweep> {
         axis.places.get(values.iter().position(|other| other == value)?).copied()
     };
     let mut figure = Figure::new(format!("{}: {name} varied", run.name));
+    let shape = if axis.ordered { Shape::Dotted } else { Shape::Dots };
     let mut colours: Vec<String> = Vec::new();
     for (measure, label) in MEASURES {
-        let series = series(run, name, measure, &points, &axis, &place);
-        if !series.is_empty() && figure.panels.len() < MAX_PANELS {
-            let coloured = series.into_iter().map(|series| {
-                let place = place_of(&mut colours, &series.name);
-                series.colour(place)
-            });
-            let panel = coloured.fold(Panel::new(label), Panel::series);
-            figure = figure.panel(match printed(measure, &points) {
-                Some(value) => panel.level(value, "printed"),
-                None => panel,
-            });
+        let lines = lines(run, name, measure, &points, &place);
+        if lines.is_empty() || figure.panels.len() == MAX_PANELS {
+            continue;
         }
+        let (mut panel, mut beside) = (Panel::new(label), Beside::new(measure));
+        for (name, points) in lines {
+            let colour = place_of(&mut colours, &name);
+            let printed: Vec<_> =
+                points.iter().map(|(at, point, _)| (*at, &point.row.paper)).collect();
+            beside.line(&name, colour, &printed);
+            let points = points.iter().map(|(at, _, value)| (*at, *value)).collect();
+            panel = panel.series(Series::new(name, shape, points).colour(colour));
+        }
+        figure = figure.panel(beside.onto(panel));
     }
     figure.ticks = ticks(&axis, values);
     figure.span = Some(axis.span);
@@ -107,30 +111,31 @@ fn value(row: &StudyRow, measure: Measure) -> Option<f64> {
     })
 }
 
-fn series(
+/// The points of a line: where it is on the axis, its row, and the value.
+type Places<'a, 'b> = Vec<(f64, &'b Point<'a>, f64)>;
+
+/// By their names, each in the order of the axis.
+fn lines<'a, 'b>(
     run: &file::StudyRun,
     over: &str,
     measure: Measure,
-    points: &[Point<'_>],
-    axis: &Axis,
+    points: &'b [Point<'a>],
     place: &dyn Fn(&Point<'_>) -> Option<f64>,
-) -> Vec<Series> {
+) -> Vec<(String, Places<'a, 'b>)> {
     let several = run.messages.len() + run.loads.len() > 1;
-    let mut named: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
+    let mut named: Vec<(String, Places<'a, 'b>)> = Vec::new();
     for point in points {
-        let Some(at) = place(point).zip(value(point.row, measure)) else { continue };
+        let Some((at, value)) = place(point).zip(value(point.row, measure)) else { continue };
         let name = name(run, over, point, several);
         match named.iter_mut().find(|(other, _)| *other == name) {
-            Some((_, points)) => points.push(at),
-            None => named.push((name, vec![at])),
+            Some((_, points)) => points.push((at, point, value)),
+            None => named.push((name, vec![(at, point, value)])),
         }
     }
-    let shape = if axis.ordered { Shape::Dotted } else { Shape::Dots };
-    let sorted = named.into_iter().map(|(name, mut points)| {
+    for (_, points) in &mut named {
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
-        Series::new(name, shape, points)
-    });
-    sorted.collect()
+    }
+    named
 }
 
 /// The other parameters' values, and which of several messages and loads it is.
@@ -144,11 +149,4 @@ fn name(run: &file::StudyRun, over: &str, point: &Point<'_>, several: bool) -> S
     let item = several.then(|| item.to_owned());
     let parts: Vec<String> = item.into_iter().chain(others).collect();
     if parts.is_empty() { "measured".to_owned() } else { parts.join(", ") }
-}
-
-/// What was printed, where it is the same for all.
-fn printed(measure: Measure, points: &[Point<'_>]) -> Option<f64> {
-    let mut all = points.iter().map(|point| point.row.paper.get(measure.name()).copied());
-    let first = all.next()??;
-    all.all(|other| other == Some(first)).then_some(first)
 }

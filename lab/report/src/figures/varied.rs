@@ -1,8 +1,10 @@
 //! The pictures that a study asks for: a value of several runs over a parameter they vary.
 
+use super::beside::Beside;
 use super::units::{axis, ticks};
 use crate::view::View;
 use plot::{Figure, Panel, Series, Shape};
+use router::policy::Name;
 use std::collections::BTreeMap;
 use study::row::Measure;
 use study::{Planned, StudyRow, file};
@@ -14,8 +16,12 @@ const MAX_VALUES: usize = 1_000;
 /// Colours; from this place on they come again, dashed.
 const COLOURS: usize = 8;
 
-/// A value of the parameter, and what is drawn over it.
-type Point<'a> = (&'a Value, f64);
+/// What is drawn over a value of the parameter.
+struct Point<'a> {
+    value: &'a Value,
+    y: f64,
+    paper: &'a BTreeMap<Name, f64>,
+}
 
 /// The picture; nothing where none of its rows has been measured.
 pub(crate) fn figure(view: &View<'_>, of: &file::StudyFigure) -> Option<Figure> {
@@ -45,10 +51,13 @@ pub(crate) fn figure(view: &View<'_>, of: &file::StudyFigure) -> Option<Figure> 
     let mut figure = Figure::new(&of.title);
     for (panel, lines) in of.panels.iter().zip(panels) {
         let mut drawn = Panel::new(&panel.label);
-        for (line, points) in lines {
-            let points = points.into_iter().filter_map(|(value, y)| Some((place(value)?, y)));
-            let mut points: Vec<(f64, f64)> = points.collect();
-            points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let Some(measure) = Measure::from_name(&panel.y) else { continue };
+        let mut beside = Beside::new(measure);
+        for (line, mut points) in lines {
+            let at = |of: &Point<'_>| place(of.value).unwrap_or(f64::NAN);
+            points.sort_by(|one, other| at(one).total_cmp(&at(other)));
+            let printed: Vec<_> = points.iter().map(|of| (at(of), of.paper)).collect();
+            let points: Vec<_> = points.iter().map(|of| (at(of), of.y)).collect();
             // A name has the same colour in all panels.
             let name = line.name.as_str();
             let place = names.iter().position(|other| *other == name).unwrap_or_else(|| {
@@ -57,10 +66,11 @@ pub(crate) fn figure(view: &View<'_>, of: &file::StudyFigure) -> Option<Figure> 
             });
             let colour = line.colour.map_or(place, usize::from) % COLOURS;
             let colour = if line.dashed { colour + COLOURS } else { colour };
+            beside.line(name, colour, &printed);
             drawn = drawn.series(Series::new(name, shape, points).colour(colour));
         }
         if !drawn.series.is_empty() {
-            figure = figure.panel(drawn);
+            figure = figure.panel(beside.onto(drawn));
         }
     }
     figure.ticks = ticks(&axis, &values);
@@ -81,12 +91,12 @@ fn points<'a>(
     line: &file::FigureLine,
 ) -> Vec<Point<'a>> {
     let Some(measure) = Measure::from_name(&panel.y) else { return Vec::new() };
-    let point = |row: &StudyRow| -> Option<Point<'a>> {
+    let point = |row: &'a StudyRow| -> Option<Point<'a>> {
         let (run, _) = row.item.rsplit_once('/')?;
         let run: &'a Planned = planned.get(run).copied()?;
         let is_of = line.is_of(run) && line.is_item(&row.item);
         let y = row.value(measure).filter(|y| is_of && y.is_finite())?;
-        Some((run.settings.get(&of.x)?, y))
+        Some(Point { value: run.settings.get(&of.x)?, y, paper: &row.paper })
     };
     view.report.rows.iter().filter_map(point).collect()
 }
@@ -94,7 +104,7 @@ fn points<'a>(
 /// Each once, in their order.
 fn values<'a>(points: impl Iterator<Item = &'a Point<'a>>) -> Vec<Value> {
     let mut values: Vec<Value> = Vec::new();
-    for (value, _) in points {
+    for Point { value, .. } in points {
         if !values.contains(value) && values.len() < MAX_VALUES {
             values.push((*value).clone());
         }
