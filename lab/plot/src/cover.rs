@@ -6,12 +6,13 @@ use crate::{MAX_SERIES, Panel, Series, Shape};
 
 /// Two values are at one place when they are as near as this part of the axis.
 const NEAR: f64 = 0.012;
-/// What is below this part of the axis lies on the ground, where lines wait for their turn.
-const GROUND: f64 = 0.02;
+/// What is below this part of the axis lies along it, where lines wait for their turn, and where wide ones
+/// would cover its labels.
+const LOW: f64 = 0.02;
 /// A line is covered when so much of it is.
 const MUCH: f64 = 0.25;
 /// Most lines on a line that make it wider.
-const MOST: u32 = 3;
+const MOST: u32 = 4;
 /// Most points of a line that are looked at.
 const MAX_LOOKED_AT: usize = 60;
 
@@ -33,18 +34,18 @@ pub(crate) fn covers(panel: &Panel) -> Vec<Cover> {
         let later = all.iter().skip(place + 1);
         let below = later.filter(|other| line.is_covered(other, height)).count();
         let below = u32::try_from(below).unwrap_or(MOST).min(MOST);
-        let earlier = all.iter().take(place);
+        let mut earlier = all.iter().take(place);
         let ringed = |one: &Line| one.shape == Shape::Rings;
         let same = |other: &Line| {
             let is_any = !line.points.is_empty() && ringed(line) == ringed(other);
             is_any && other.points == line.points
         };
-        Cover { below, same_as: earlier.into_iter().position(same) }
+        Cover { below, same_as: earlier.position(same) }
     };
     all.iter().enumerate().map(cover).collect()
 }
 
-/// The name of a series in the legend: one that no eye can tell from an earlier one names it.
+/// The name of a series in the legend: one with the same points as an earlier one names it.
 pub(crate) fn name(panel: &Panel, place: usize, cover: &Cover) -> String {
     let of = |place: usize| panel.series.get(place).map_or("", |series| series.name.as_str());
     match cover.same_as {
@@ -72,11 +73,9 @@ impl Line {
             return false;
         }
         let every = self.points.len().div_ceil(MAX_LOOKED_AT).max(1);
-        let ground = height * GROUND;
-        let stands = |(_, y): &&(f64, f64)| y.abs() > ground;
-        let any_stands = self.points.iter().any(|point| stands(&point));
-        let looked_at = self.points.iter().step_by(every);
-        let looked_at: Vec<_> = looked_at.filter(|point| !any_stands || stands(point)).collect();
+        let low = height * LOW;
+        let stands = |(_, y): &&(f64, f64)| y.abs() > low;
+        let looked_at: Vec<_> = self.points.iter().step_by(every).filter(stands).collect();
         let covered = looked_at.iter().filter(|(x, y)| {
             other.value(*x).is_some_and(|value| (value - y).abs() <= height * NEAR)
         });

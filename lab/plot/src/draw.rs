@@ -214,7 +214,7 @@ impl Stroke {
     fn new(place: usize, cover: &Cover) -> Stroke {
         let of = colour(place);
         let of = if cover.below > 0 { light(of) } else { of };
-        Stroke { of, wide: 2 + 4 * cover.below, dashed: dashed(place) }
+        Stroke { of, wide: 2 + 3 * cover.below, dashed: dashed(place) }
     }
 }
 

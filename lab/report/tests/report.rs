@@ -503,6 +503,37 @@ fn without_a_port_the_loads_are_drawn() {
 }
 
 #[test]
+fn each_message_and_load_has_a_line_of_its_own() {
+    let made = Made::new(|place, planned| {
+        let mut measured = usual(place, planned);
+        for message in &mut measured.messages {
+            message.content = Some(1_000);
+            for n in 1..=10_u32 {
+                message.progress.seen(0.2 + f64::from(n) / 20.0, u64::from(n) * 100);
+            }
+        }
+        for load in &mut measured.loads {
+            (load.over_time, load.interval, load.started) = (vec![700.0, 900.0], 0.5, 1.0);
+        }
+        Some(measured)
+    });
+    let figures = figures(&made);
+    // At the study's own rates: 100 octets in 0.05 s, which are 0.1 s there, are 8 kbit/s.
+    let panel = &figures["alone-small"].panels[1];
+    assert_eq!((panel.label.as_str(), panel.series.len()), ("received, kbit/s", 1));
+    assert_eq!((panel.series[0].name.as_str(), panel.series[0].colour), ("routine, CS0", Some(0)));
+    assert!((panel.series[0].points[1].1 - 8.0).abs() < 1e-6, "{:?}", panel.series[0].points);
+    let printed = (panel.levels[0].value, panel.levels[0].name.as_str());
+    assert_eq!(printed, (4.0, "paper: 4"));
+    // Of a single flow without a printed rate there is only what left the port.
+    assert_eq!(figures["alone-large"].panels[1].label, "waiting, packets");
+    let both = &figures["sweep-vary-delay-1ms-window-1"].panels[1];
+    let names: Vec<_> = both.series.iter().map(|series| series.name.as_str()).collect();
+    assert_eq!(names, ["routine, CS0", "load, AF11"]);
+    assert!(made.report().html().contains("octets that the next MTA has confirmed"));
+}
+
+#[test]
 fn the_files_of_a_report_are_written() {
     let directory = tempfile::tempdir().unwrap();
     let into = directory.path().join("new/one");

@@ -88,6 +88,36 @@ pub struct MessageTimes {
     /// The number of times its transfer began.
     #[serde(default)]
     pub transfers: u32,
+    /// How much of it had been confirmed when.
+    #[serde(default, skip_serializing_if = "Progress::is_empty")]
+    pub progress: Progress,
+}
+
+/// Octets of a message that the next MTA has confirmed, envelope included, over time: seconds from the
+/// run's beginning, and the octets, each time that they were seen to be more or fewer than before. They
+/// are fewer where a transfer began anew.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Progress(Vec<(f64, u64)>);
+
+impl Progress {
+    /// So much is confirmed at a time after all others.
+    pub fn seen(&mut self, at: f64, octets: u64) {
+        if self.0.last().is_none_or(|(_, before)| *before != octets) {
+            // To a microsecond: what is written to a file is read as it was.
+            self.0.push(((at * 1e6).round() / 1e6, octets));
+        }
+    }
+
+    /// Whether nothing was seen.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Seconds and octets, by time.
+    pub fn steps(&self) -> &[(f64, u64)] {
+        &self.0
+    }
 }
 
 /// The results of a load. The receiver counts all but what was sent. Of an echo, the sender counts all, and

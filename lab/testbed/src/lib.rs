@@ -30,5 +30,6 @@ pub use site::config::{ChannelAddresses, ConnectionPolicy, PeerConfig, PeerSetti
 pub use site::event::DaemonEvent;
 pub use site::memory::{ProcessMemory, processor_time};
 pub use site::pair::{Pair, PairBuilder};
+pub use site::status_reader::StatusReader;
 pub use site::{ProgramOutput, RunningClient, Site, SiteBuilder};
 pub use site::{answer, config, password};

@@ -112,6 +112,11 @@ fn a_study_is_measured_kept_and_not_made_twice() {
         octets.iter().map(|octets| octets.as_u64().unwrap()).sum()
     };
     assert!(sent("0") > 2_000_000 && sent("24") > 10_000, "{bob}");
+    // So was how much of the Routine was confirmed.
+    let message = &first["measured"][0]["messages"][0];
+    let progress = message["progress"].as_array().unwrap_or_else(|| panic!("{message}"));
+    let octets: Vec<u64> = progress.iter().map(|step| step[1].as_u64().unwrap()).collect();
+    assert!(octets.is_sorted() && octets.iter().any(|octets| *octets > 0), "{octets:?}");
 
     // Nothing is made again, unless it is asked for or something has changed.
     let again = numbers(&run(directory.path(), &[]));
@@ -178,6 +183,12 @@ fn the_isode_and_nato_study_holds_in_simulation() {
     ] {
         let ratio = ratio(item);
         assert!((0.5..=2.0).contains(&ratio), "{item}: {ratio}");
+    }
+    // Each message of a run has its own line over time.
+    let measured = results["measured"].as_array().unwrap();
+    let overlap = measured.iter().find(|run| run["id"] == "round2-overlap/overlap").unwrap();
+    for message in overlap["messages"].as_array().unwrap() {
+        assert!(message["progress"].as_array().is_some_and(|steps| steps.len() > 10), "{message}");
     }
     for file in ["report.html", "results.json"] {
         assert!(directory.path().join("out").join(file).metadata().unwrap().len() > 10_000);

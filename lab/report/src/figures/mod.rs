@@ -1,6 +1,7 @@
 //! The pictures of a report.
 
 mod beside;
+mod flows;
 pub(crate) mod loads;
 pub(crate) mod over_time;
 pub(crate) mod ratios;

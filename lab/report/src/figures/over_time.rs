@@ -1,6 +1,6 @@
 //! A run over time: what passed the port with the policy, what waited there and what was dropped.
 
-use super::colour;
+use super::{colour, flows};
 use dscp::Dscp;
 use plot::{Figure, Mark, Panel, Series, Shape};
 use router::policy::Queueing;
@@ -9,7 +9,7 @@ use study::measured::{MessageTimes, PortSteps};
 use study::{Measured, Planned, file, measured};
 
 /// Most points of a series: more are taken together.
-const MAX_POINTS: usize = 160;
+pub(super) const MAX_POINTS: usize = 160;
 /// Fewer steps show nothing.
 const MIN_STEPS: usize = 4;
 /// Marks nearer than this part of the picture are one.
@@ -29,13 +29,18 @@ pub(crate) struct OverTime {
 pub(crate) fn over_time(planned: &Planned, measured: &Measured) -> Option<OverTime> {
     let scale = measured.scale.factor();
     let mut notes = Vec::new();
-    let panels = match port(planned, measured) {
+    let port = port(planned, measured);
+    let mut panels = match port {
         Some(series) => {
             notes.push(format!("What left {}.", series.port));
             at_port(planned, series, scale, &mut notes)
         }
-        None => received(measured, scale, &mut notes),
+        None => Vec::new(),
     };
+    if let Some((panel, note)) = flows::panel(planned, measured, port.is_some()) {
+        panels.insert(panels.len().min(1), panel);
+        notes.push(note);
+    }
     if panels.is_empty() {
         return None;
     }
@@ -98,16 +103,21 @@ fn at_port(
     let mut throughput = Panel::new("sent, kbit/s");
     let mut waiting = Panel::new("waiting, packets");
     let mut dropped = Panel::new(format!("dropped in {} s", crate::number::short(bin.seconds)));
-    let (mut waited, mut drops) = (false, false);
     for (number, steps) in &series.rows {
         let name = name(planned, *number);
         let add = |points, shape| Series::new(name.clone(), shape, points).colour(colour(*number));
-        throughput = throughput.series(add(rates(steps), Shape::Line));
-        waited |= steps.waiting.iter().any(|packets| *packets > 0);
-        drops |= steps.dropped.iter().any(|packets| *packets > 0);
-        let most = |all: &[u64]| all.iter().copied().max().unwrap_or(0) as f64;
-        waiting = waiting.series(add(bin.each(&steps.waiting, most), Shape::Step));
-        dropped = dropped.series(add(bin.each(&steps.dropped, sum), Shape::Step));
+        // One that was there before the run, and had nothing to do in it, has no line.
+        let any = |of: &[u64]| of.iter().any(|value| *value > 0);
+        if any(&steps.octets) {
+            throughput = throughput.series(add(rates(steps), Shape::Line));
+        }
+        if any(&steps.waiting) {
+            let most = |all: &[u64]| all.iter().copied().max().unwrap_or(0) as f64;
+            waiting = waiting.series(add(bin.each(&steps.waiting, most), Shape::Step));
+        }
+        if any(&steps.dropped) {
+            dropped = dropped.series(add(bin.each(&steps.dropped, sum), Shape::Step));
+        }
     }
     let shaped = shaped(planned, &series.port).map(|rate| (rate, "shaped to"));
     let limit = shaped.or(line(planned, &series.port).map(|rate| (rate, "line")));
@@ -123,38 +133,14 @@ fn at_port(
         ));
     }
     let mut panels = vec![throughput];
-    for (any, panel, what) in
-        [(waited, waiting, "No packet waited."), (drops, dropped, "No packet was dropped.")]
-    {
-        if any {
-            panels.push(panel);
-        } else {
+    for (panel, what) in [(waiting, "No packet waited."), (dropped, "No packet was dropped.")] {
+        if panel.series.is_empty() {
             notes.push(what.to_owned());
+        } else {
+            panels.push(panel);
         }
     }
     panels
-}
-
-/// Where no port was looked at: what arrived of the loads.
-fn received(measured: &Measured, scale: f64, notes: &mut Vec<String>) -> Vec<Panel> {
-    let mut panel = Panel::new("received, kbit/s");
-    for load in measured.loads.iter().filter(|load| !load.over_time.is_empty()) {
-        let together = load.over_time.len().div_ceil(MAX_POINTS).max(1);
-        let seconds = load.interval * scale * together as f64;
-        if !seconds.is_finite() || seconds <= 0.0 {
-            continue;
-        }
-        let means = load.over_time.chunks(together);
-        let means = means.map(|all| all.iter().sum::<f64>() / all.len() as f64 / scale);
-        let at = |place: usize| load.started * scale + (place as f64 + 0.5) * seconds;
-        let points = means.enumerate().map(|(place, mean)| (at(place), mean)).collect();
-        panel = panel.series(Series::new(&load.name, Shape::Line, points));
-    }
-    if panel.series.is_empty() {
-        return Vec::new();
-    }
-    notes.push("What arrived of the loads.".to_owned());
-    vec![panel]
 }
 
 /// Steps taken together.
@@ -195,7 +181,8 @@ fn name(planned: &Planned, number: u8) -> String {
     if who.is_empty() { known } else { format!("{known} {}", who.join(", ")) }
 }
 
-fn mark(mail: &file::Mail, message: &file::StudyMessage) -> Option<u8> {
+/// The code point of a message: its channel's.
+pub(super) fn mark(mail: &file::Mail, message: &file::StudyMessage) -> Option<u8> {
     let mut channels = mail.channels.iter();
     let channel = channels.find(|channel| channel.precedences.contains(&message.precedence));
     channel.map(|channel| channel.dscp.number())

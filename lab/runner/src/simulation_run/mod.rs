@@ -19,7 +19,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
-use study::measured::{Environment, LoadMeasured, Measured, MessageTimes, PortSeries, PortSteps};
+use study::measured::{
+    Environment, LoadMeasured, Measured, MessageTimes, PortSeries, PortSteps, Progress,
+};
 use study::skew::Skew;
 use study::{Planned, file};
 use toml::{Table, Value};
@@ -51,22 +53,37 @@ pub(super) fn measure(planned: &Planned, seed: u64, on_stage: OnStage<'_>) -> Re
     let scenario = scenario(planned, seed)?;
     let mut sim = Sim::new(&scenario)?;
     let skews = probed::find(planned, &mut sim)?;
-    let mut until = begin(planned);
-    sim.run_until(until)?;
+    let begin = begin(planned);
+    sim.run_until(begin)?;
     let mut passed = passed::Tapped::new(planned, &mut sim)?;
-    until += SLICE;
+    let mut progress = vec![Progress::default(); planned.messages.len()];
+    let step = if planned.messages.is_empty() { SLICE } else { step(planned) };
+    let (mut until, mut slice) = (begin + step, begin + SLICE);
     while sim.run_until(until)? {
         passed.take(&mut sim);
-        if is_interrupted() {
-            bail!("interrupted");
+        let at = until.saturating_sub(begin).as_secs_f64();
+        for (progress, octets) in progress.iter_mut().zip(sim.transferred()) {
+            if let Some(octets) = octets {
+                progress.seen(at, octets);
+            }
         }
-        on_stage(&format!("{} s of at most {} s", until.as_secs(), planned.limit.as_secs()));
-        until += SLICE;
+        if until >= slice {
+            if is_interrupted() {
+                bail!("interrupted");
+            }
+            on_stage(&format!("{} s of at most {} s", until.as_secs(), planned.limit.as_secs()));
+            slice += SLICE;
+        }
+        until += step;
     }
     passed.take(&mut sim);
     let outcome = sim.outcome();
-    let passed = passed.finish(&outcome, begin(planned));
-    Ok(Measured { passed, ..measured(planned, &scenario, &outcome, seed, &skews)? })
+    let mut measured = measured(planned, &scenario, &outcome, seed, &skews)?;
+    measured.passed = passed.finish(&outcome, begin);
+    for (message, progress) in measured.messages.iter_mut().zip(progress) {
+        message.progress = progress;
+    }
+    Ok(measured)
 }
 
 /// Whether the simulation can do what the run requires.
@@ -261,7 +278,7 @@ fn tcp(planned: &Planned) -> Result<TcpSettings> {
     Ok(tcp)
 }
 
-/// How often the counters of routers are read.
+/// How long the steps of what is seen over time are.
 fn step(planned: &Planned) -> Duration {
     (planned.limit / STEPS).max(STEP)
 }
@@ -305,8 +322,8 @@ fn measured(
             started: seconds(times.started),
             confirmed: seconds(times.confirmed),
             delivered: seconds(times.delivered),
-            transferred: None,
             transfers: u32::try_from(times.associations.len()).unwrap_or(u32::MAX),
+            ..MessageTimes::default()
         });
     }
     let mut counts = outcome.loads.iter();

@@ -1,5 +1,6 @@
 //! The messages of a run: MTAs in their hosts, `xuxa burst` that submits, `xuxa receive` that takes.
 
+use super::transfers::{AllProgress, Transfers};
 use super::up::Network;
 use super::{Moment, PATIENCE, TestbedRunner};
 use crate::sites::{Sites, USER};
@@ -29,6 +30,7 @@ pub(super) struct MailSites {
     report: PathBuf,
     burst: Option<RunningClient>,
     receiver: Option<RunningClient>,
+    transfers: Option<Transfers>,
 }
 
 impl MailSites {
@@ -83,6 +85,7 @@ impl MailSites {
             report: directory.join("burst.json"),
             burst: None,
             receiver: None,
+            transfers: None,
         };
         mail_sites.open(&sites)?;
         mail_sites.write(planned)?;
@@ -149,7 +152,7 @@ impl MailSites {
     ///
     /// # Errors
     /// They cannot be started.
-    pub(super) fn submit(&mut self, planned: &Planned) -> Result<()> {
+    pub(super) fn submit(&mut self, planned: &Planned, origin: Moment) -> Result<()> {
         let mail = planned.mail.as_ref().context("messages without mail")?;
         let count = planned.messages.len().to_string();
         let longest = (planned.limit + PATIENCE).as_secs().to_string();
@@ -158,6 +161,8 @@ impl MailSites {
         let (plan, report) = (self.plan.display().to_string(), self.report.display().to_string());
         let arguments = ["--json", "burst", &plan, "--output", &report];
         self.burst = Some(self.site(&mail.from)?.xuxa_beside(USER, &arguments)?);
+        let sender = self.site(&mail.from)?.status_reader();
+        self.transfers = Some(Transfers::start(sender, planned.limit, origin)?);
         Ok(())
     }
 
@@ -179,18 +184,21 @@ impl MailSites {
             // It then reports what it has seen so far.
             burst.signal(Signal::SIGINT)?;
         }
+        let progress = self.transfers.take().map(Transfers::end).unwrap_or_default();
         let run = burst.wait(REPORT).with_context(|| self.logs())?;
         let report = std::fs::read_to_string(&self.report).unwrap_or(run.stdout);
         let report: BurstReport = serde_json::from_str(&report).with_context(|| {
             format!("xuxa burst ended with {}: {}\n{}", run.code, run.stderr.trim(), self.logs())
         })?;
-        planned.messages.iter().map(|message| self.times(message, &report, origin)).collect()
+        let times = |message| self.times(message, &report, &progress, origin);
+        planned.messages.iter().map(times).collect()
     }
 
     fn times(
         &self,
         message: &study::file::StudyMessage,
         report: &BurstReport,
+        progress: &AllProgress,
         origin: Moment,
     ) -> Result<MessageTimes> {
         let name = message.name.as_str();
@@ -212,6 +220,12 @@ impl MailSites {
             delivered: at(&of.delivered_at),
             transferred: None,
             transfers: of.transfers,
+            progress: of
+                .mts_identifier
+                .as_ref()
+                .and_then(|id| progress.get(id))
+                .cloned()
+                .unwrap_or_default(),
         })
     }
 
@@ -244,6 +258,7 @@ struct OfMessage {
     outcome: String,
     reason: Option<String>,
     content_length: Option<u64>,
+    mts_identifier: Option<String>,
     transfers: u32,
     submission_at: Option<String>,
     accepted_at: Option<String>,

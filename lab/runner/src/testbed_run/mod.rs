@@ -3,6 +3,7 @@
 mod loads;
 mod mail;
 mod passed;
+mod transfers;
 mod up;
 mod watch;
 
@@ -55,7 +56,7 @@ impl TestbedRunner {
         let watch = Watch::start(&network, planned, origin)?;
         let loads = Loads::start(self, &network, planned, scale, found, origin)?;
         if let Some(mail_sites) = &mut mail_sites {
-            mail_sites.submit(planned)?;
+            mail_sites.submit(planned, origin)?;
         }
         on_stage("running");
         let end = Deadline::after(planned.limit);

@@ -15,9 +15,9 @@ use study::measured::{PassedCount, PortSeries, PortSteps};
 use testbed::clock::pause;
 
 /// The most steps of a run.
-const MAX_STEPS: u32 = 1_200;
+pub(super) const MAX_STEPS: u32 = 1_200;
 /// The shortest step.
-const MIN_STEP: Duration = Duration::from_millis(100);
+pub(super) const MIN_STEP: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 pub(super) struct Watch {

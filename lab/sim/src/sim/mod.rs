@@ -8,8 +8,8 @@ use crate::load::bulk::Transfer;
 use crate::load::content::Content;
 use crate::load::message::Messages;
 use crate::load::udp::Source;
-use crate::outcome::SimulationOutcome;
 use crate::outcome::probe::Recorder;
+use crate::outcome::{SimulatedTimes, SimulationOutcome};
 use crate::scenario::check::{self, Checked};
 use crate::scenario::{ReceiverClock, Scenario, ScenarioError, SimulatedLoad, SubmissionStart};
 use crate::sim::simulated_hosts::{Listening, ScheduledEvent, SimulatedCapture, SimulatedHosts};
@@ -273,6 +273,29 @@ impl Sim {
         }
     }
 
+    /// How much of each message the next MTA has confirmed, envelope included, where it is in transfer
+    /// now.
+    pub fn transferred(&self) -> Vec<Option<u64>> {
+        let mut all = vec![None; self.messages.times.len()];
+        for (site, station) in self.stations.iter().enumerate() {
+            let is_sent = |number: usize, times: &SimulatedTimes| {
+                let from =
+                    self.messages.get(number).is_some_and(|message| message.from.site == site);
+                from && times.started.is_some() && times.confirmed.is_none()
+            };
+            let mut times = self.messages.times.iter().enumerate();
+            if !times.any(|(number, times)| is_sent(number, times)) {
+                continue; // its status would take time, and show nothing
+            }
+            let sends = station.transferred(&self.simulated);
+            for ((number, times), octets) in self.messages.times.iter().enumerate().zip(&mut all) {
+                let identifier = times.identifier.as_ref().filter(|_| is_sent(number, times));
+                *octets = octets.or_else(|| sends.get(identifier?).copied());
+            }
+        }
+        all
+    }
+
     /// The results so far.
     pub fn outcome(&self) -> SimulationOutcome {
         let loads = self.sources.iter().enumerate().map(|(place, source)| match source {
@@ -282,15 +305,8 @@ impl Sim {
             }
         });
         let mut messages = self.messages.times.clone();
-        for (site, station) in self.stations.iter().enumerate() {
-            let transferred = station.transferred(&self.simulated);
-            for (number, times) in messages.iter_mut().enumerate() {
-                let is_first = self.messages.get(number).is_some_and(|m| m.from.site == site);
-                let identifier = times.identifier.as_ref().filter(|_| is_first);
-                times.transferred = times
-                    .transferred
-                    .or_else(|| identifier.and_then(|one| transferred.get(one).copied()));
-            }
+        for (times, transferred) in messages.iter_mut().zip(self.transferred()) {
+            times.transferred = transferred;
         }
         SimulationOutcome {
             messages,

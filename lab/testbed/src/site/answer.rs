@@ -247,6 +247,19 @@ pub struct AssociationStatus {
     pub dscp_seen: Option<u8>,
     /// Octets of content transferred so far.
     pub bytes_done: Option<u64>,
+    /// MTS identifier of the message in transfer.
+    #[serde(default)]
+    pub message: Option<String>,
+    /// Octets the peer confirmed of it, envelope included.
+    #[serde(default)]
+    pub bytes_confirmed: Option<u64>,
+}
+
+impl AssociationStatus {
+    /// The message that it sends, and how much of it the peer has confirmed.
+    pub fn confirmed(&self) -> Option<(&str, u64)> {
+        Some((self.message.as_deref()?, self.bytes_confirmed?))
+    }
 }
 
 /// A mailbox.

@@ -5,6 +5,7 @@ pub mod config;
 pub(crate) mod event;
 pub(crate) mod memory;
 pub(crate) mod pair;
+pub(crate) mod status_reader;
 
 use crate::clock::Deadline;
 use crate::net::location::SiteLocation;
@@ -14,6 +15,7 @@ use crate::site::answer::{MtaStatus, ReceiveOutput, SendOutput};
 use crate::site::config::PeerConfig;
 use crate::site::event::DaemonEvent;
 use crate::site::memory::{ProcessMemory, processor_time};
+use crate::site::status_reader::StatusReader;
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
 use std::fs;
@@ -404,6 +406,11 @@ impl Site {
     /// The daemon does not answer.
     pub fn status(&self) -> Result<MtaStatus> {
         self.mta(&["status", "--json"])?.json().context("mta status")
+    }
+
+    /// What asks for the status often, and from other threads.
+    pub fn status_reader(&self) -> StatusReader {
+        StatusReader::new(self.path.join("data/admin.sock"))
     }
 
     /// Polls the daemon's status until `is_so` accepts it.
