@@ -20,6 +20,7 @@ mod markdown;
 mod number;
 mod outside;
 mod score;
+mod summary;
 mod text;
 mod view;
 mod write;
@@ -30,6 +31,7 @@ pub use html::{MAX_EXPECTATIONS, MAX_PICTURES_BYTES, MAX_ROWS, MAX_RUN_FIGURES};
 pub use machine::Machine;
 pub use outside::{Fitted, KindScore, Outside, ScoreDetail};
 pub use score::Score;
+pub use summary::Summary;
 pub use write::{WriteError, Written};
 
 use serde::Serialize;
@@ -84,7 +86,7 @@ impl StudyReport<'_> {
 
     /// The score and every printed value beside ours, as Markdown.
     pub fn markdown(&self) -> String {
-        markdown::page(self)
+        markdown::page(&Summary::from_report(self, "", Default::default()), None)
     }
 
     /// A line for each row, the score, and a line for each expectation that does not hold, for a

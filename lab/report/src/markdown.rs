@@ -1,22 +1,22 @@
 //! Every printed value beside ours, for a page of the documentation.
 
-use crate::StudyReport;
+use crate::Summary;
 use crate::closeness::{Closeness, Comparison};
 use crate::number;
 use crate::outside::{self, ScoreDetail};
 use crate::score;
 use crate::text::{kbit_s, ours, printed, seconds, tos_received};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use study::StudyRow;
 use study::row::Measure;
 
 /// The score, then a row for each printed value.
-pub(crate) fn page(report: &StudyReport<'_>) -> String {
-    let detail = ScoreDetail::from_report(report);
+pub(crate) fn page(report: &Summary, now: Option<&BTreeMap<String, String>>) -> String {
+    let detail = &report.score;
     let score = detail.score;
     let mut text = String::new();
-    let command = report.machine.command.replace('`', "'");
-    let _ = writeln!(text, "Made with `{command}`.\n");
+    head(&mut text, report, now);
     let [hold, fail, open] = crate::view::count(report.verdicts.iter());
     let _ = writeln!(
         text,
@@ -44,10 +44,10 @@ pub(crate) fn page(report: &StudyReport<'_>) -> String {
         score.own_settings,
         score.rows
     );
-    for line in crate::text::fitted_words(&detail).lines() {
+    for line in crate::text::fitted_words(detail).lines() {
         let _ = writeln!(text, "{line}.\n");
     }
-    outside_of(&mut text, &detail);
+    outside_of(&mut text, detail);
     text.push_str("Every printed value:\n\n");
     text.push_str(
         "| table | row | value | printed | ours | ratio | | fitted |\n\
@@ -57,6 +57,33 @@ pub(crate) fn page(report: &StudyReport<'_>) -> String {
         values(&mut text, row);
     }
     text
+}
+
+/// The command, the machine, and whether files have changed since; then the one setting of all rows.
+fn head(text: &mut String, report: &Summary, now: Option<&BTreeMap<String, String>>) {
+    let command = report.command.replace('`', "'");
+    let _ = match report.date.as_str() {
+        "" => writeln!(text, "Made with `{command}`.\n"),
+        date => writeln!(text, "Made with `{command}` on {date}: {}.\n", report.machine),
+    };
+    let changed = now.map(|now| report.changed(now)).unwrap_or_default();
+    if !changed.is_empty() {
+        let _ = writeln!(
+            text,
+            "**These figures are older than {} as it is now.**\n",
+            changed.join(", ")
+        );
+    }
+    if let Some(headline) = report.headline.as_ref().filter(|headline| !headline.with.is_empty()) {
+        let with = headline.with.iter();
+        let with = with.map(|(name, value)| format!("`{name} = {}`", number::setting(value)));
+        let with = with.collect::<Vec<_>>().join(", ");
+        let _ = writeln!(
+            text,
+            "One setting of messaging and hosts for all rows: {with}. {}\n",
+            headline.why.trim()
+        );
+    }
 }
 
 fn values(text: &mut String, row: &StudyRow) {

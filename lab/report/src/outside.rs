@@ -5,14 +5,14 @@ use crate::closeness::{Closeness, Comparison};
 use crate::number::{self, NONE};
 use crate::score::{self, Score};
 use crate::text::{kbit_s, ours, printed, seconds, tos_received};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use study::StudyRow;
 use study::row::Measure;
 
 /// A printed value that ours is not within 15 percent of, or not within its bound: an expectation that
 /// derives from the print and does not hold.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outside {
     /// `experiment/run/item`.
     pub item: String,
@@ -21,7 +21,7 @@ pub struct Outside {
     /// The row's name.
     pub row: String,
     /// The kind of value: a measure's name, or `tos`.
-    pub kind: &'static str,
+    pub kind: String,
     /// What was printed, as text.
     pub printed: String,
     /// Ours, as text.
@@ -29,7 +29,7 @@ pub struct Outside {
     /// Ours divided by what was printed, as text.
     pub ratio: String,
     /// `factor`, `far`, `unknown`, or `missing` where we have no value.
-    pub closeness: &'static str,
+    pub closeness: String,
     /// The reason in the study's file; empty where it has none.
     pub reason: String,
 }
@@ -66,7 +66,7 @@ pub(crate) fn outside(rows: &[StudyRow]) -> Vec<Outside> {
         }
     }
     let order =
-        |one: &Outside| ["far", "missing", "unknown"].iter().position(|c| *c == one.closeness);
+        |one: &Outside| ["far", "missing", "unknown"].iter().position(|c| **c == one.closeness);
     all.sort_by_key(|one| order(one).unwrap_or(usize::MAX));
     all
 }
@@ -93,20 +93,20 @@ fn one(
         item: row.item.clone(),
         table: row.table.clone(),
         row: row.row.clone(),
-        kind,
+        kind: kind.to_owned(),
         printed: theirs,
         ours,
         ratio: comparison.map_or(NONE.to_owned(), Comparison::words),
-        closeness: closeness.map_or("missing", Closeness::class),
+        closeness: closeness.map_or("missing", Closeness::class).to_owned(),
         reason: row.no_fit_reason.clone(),
     }
 }
 
 /// The score of each kind of value, by its name: printed, near, within a factor of 2.
-pub(crate) fn by_kind(rows: &[StudyRow]) -> BTreeMap<&'static str, KindScore> {
-    let mut kinds: BTreeMap<&'static str, KindScore> = BTreeMap::new();
+pub(crate) fn by_kind(rows: &[StudyRow]) -> BTreeMap<String, KindScore> {
+    let mut kinds: BTreeMap<String, KindScore> = BTreeMap::new();
     for (kind, _, closeness) in rows.iter().flat_map(values) {
-        let score = kinds.entry(kind).or_default();
+        let score = kinds.entry(kind.to_owned()).or_default();
         score.printed += 1;
         score.near += usize::from(closeness == Some(Closeness::Near));
         score.factor += usize::from(closeness == Some(Closeness::Factor));
@@ -115,7 +115,7 @@ pub(crate) fn by_kind(rows: &[StudyRow]) -> BTreeMap<&'static str, KindScore> {
 }
 
 /// The score of a kind of value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KindScore {
     /// Printed values of this kind.
     pub printed: usize,
@@ -126,7 +126,7 @@ pub struct KindScore {
 }
 
 /// What was chosen by printed values.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fitted {
     /// Parameters whose value, the same for all rows, was chosen by printed values, by name.
     pub parameters: Vec<String>,
@@ -178,13 +178,13 @@ fn is_near(row: &StudyRow, fit: &study::Fit) -> bool {
 }
 
 /// The score with all that stands behind it, for JSON.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScoreDetail {
     /// The numbers.
     #[serde(flatten)]
     pub score: Score,
     /// By kind of value.
-    pub by_kind: BTreeMap<&'static str, KindScore>,
+    pub by_kind: BTreeMap<String, KindScore>,
     /// What is not near.
     pub outside: Vec<Outside>,
     /// What was chosen by printed values.

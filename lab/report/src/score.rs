@@ -3,13 +3,13 @@
 use crate::StudyReport;
 use crate::closeness::{Closeness, Comparison};
 use crate::number;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use study::StudyRow;
 use study::row::Measure;
 
 /// Every printed value once, by how near ours is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Score {
     /// Printed values of all kinds, of all rows and of runs that have not been made.
     pub printed: usize,

@@ -2,6 +2,9 @@
 //! of the program.
 
 use anyhow::Result;
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use study::file::with_new_name;
 use study::{Library, Study};
@@ -125,6 +128,33 @@ impl FoundStudy {
         study::plan(&self.study, self).map_err(|wrong| {
             UsageError::error(self.file.mistake_at(&wrong.path, &wrong.what).to_string())
         })
+    }
+
+    /// A digest of the study as it is read, of its topology and of each policy that a run has, by the
+    /// name of the file. Comments and layout have no part in it.
+    ///
+    /// # Errors
+    /// The study is invalid: see [`FoundStudy::plan`].
+    pub fn inputs(&self) -> Result<BTreeMap<String, String>> {
+        let digest = |text: &str| -> Result<String> {
+            let read: toml::Table = toml::from_str(text)?;
+            let octets = Sha256::digest(serde_json::to_vec(&read)?);
+            Ok(octets.iter().take(8).map(|octet| format!("{octet:02x}")).collect())
+        };
+        let topology = &self.study.network.topology;
+        let text = |found: Result<String, String>| found.map_err(anyhow::Error::msg);
+        let mut inputs = BTreeMap::from([
+            (format!("{}.toml", self.name), digest(&toml::to_string(&self.study)?)?),
+            (format!("{topology}.toml"), digest(&text(self.topology(topology))?)?),
+        ]);
+        let planned = self.plan()?;
+        for name in planned.iter().flat_map(|planned| planned.policies.keys()) {
+            let file = format!("{name}.toml");
+            if let Entry::Vacant(entry) = inputs.entry(file) {
+                entry.insert(digest(&text(self.policy(name))?)?);
+            }
+        }
+        Ok(inputs)
     }
 
     fn text(&self, kind: &str, name: &str, shipped: &[Shipped]) -> Result<String, String> {

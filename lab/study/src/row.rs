@@ -86,6 +86,7 @@ pub(crate) const LESS_THAN: &str = "_less_than";
 /// A row of a table. Times and rates are as at the study's own rates: where the network was faster by
 /// `scale`, seconds are times it and rates divided by it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct StudyRow {
     /// The table.
     pub table: Name,

@@ -12,6 +12,8 @@ mod network;
 #[cfg(feature = "studies")]
 mod policy;
 #[cfg(feature = "studies")]
+mod report;
+#[cfg(feature = "studies")]
 mod run;
 mod tools;
 
@@ -28,6 +30,9 @@ pub(crate) enum Verb {
     /// Repeat a study, and compare it with the printed figures
     #[cfg(feature = "studies")]
     Run(run::Args),
+    /// Print the tables of results that `lab run --summary` stored, as Markdown
+    #[cfg(feature = "studies")]
+    Report(report::Args),
     /// Show what this machine can do, which data path the lab takes, and what to install or allow
     #[cfg(feature = "studies")]
     Doctor(doctor::Args),
@@ -89,6 +94,8 @@ impl Verb {
             Verb::Demo(args) => args.run(),
             #[cfg(feature = "studies")]
             Verb::Run(args) => args.run(),
+            #[cfg(feature = "studies")]
+            Verb::Report(args) => args.run(),
             #[cfg(feature = "studies")]
             Verb::Doctor(args) => args.run(),
             #[cfg(feature = "studies")]

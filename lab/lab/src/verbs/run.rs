@@ -56,6 +56,10 @@ pub(crate) struct Args {
     /// Write all numbers to this file; `-` for standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write the rows with printed values, the score and what is outside to this file, small enough to be
+    /// kept: see `lab report`
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
     /// Show nothing while it runs
     #[arg(long)]
     quiet: bool,
@@ -90,20 +94,23 @@ impl Args {
             again: self.again,
             quiet: self.quiet,
         };
-        let outcome = runner::run(&found, &options)?;
+        let mut outcome = runner::run(&found, &options)?;
         let mut machine = machine();
         if !self.set.is_empty() {
             machine.more.insert("set on the command line".to_owned(), self.set.join(", "));
         }
-        let report = report::StudyReport {
-            study: &found.study,
-            planned: &outcome.planned,
-            measured: &outcome.measured,
-            rows: &outcome.rows,
-            verdicts: &outcome.verdicts,
-            machine: &machine,
+        let floors = if options.only.is_empty() && self.set.is_empty() {
+            floors(&report_of(&found, &outcome, &machine))
+        } else {
+            Vec::new()
         };
+        outcome.verdicts.extend(floors);
+        let report = report_of(&found, &outcome, &machine);
         report.write(&options.directory).context("writing the report")?;
+        if let Some(file) = &self.summary {
+            let summary = report::Summary::from_report(&report, &found.name, found.inputs()?);
+            std::fs::write(file, summary.json()?).with_context(|| file.display().to_string())?;
+        }
         let printed = match &self.json {
             Some(file) if file.as_os_str() == "-" => report.json()?,
             Some(file) => {
@@ -122,6 +129,59 @@ impl Args {
         super::note(&format!("report: {}", options.directory.join("report.html").display()));
         Ok(code(&outcome, options.only.is_empty()))
     }
+}
+
+fn report_of<'a>(
+    found: &'a runner::FoundStudy,
+    outcome: &'a RunnerOutcome,
+    machine: &'a report::Machine,
+) -> report::StudyReport<'a> {
+    report::StudyReport {
+        study: &found.study,
+        planned: &outcome.planned,
+        measured: &outcome.measured,
+        rows: &outcome.rows,
+        verdicts: &outcome.verdicts,
+        machine,
+    }
+}
+
+/// The experiment that stands with the floors of a headline.
+const HEADLINE: &str = "headline";
+
+/// Whether as many printed values are near as the study's headline asks for. They were counted in
+/// simulation: of runs on the testbed, and where some are missing, there is no such expectation.
+fn floors(report: &report::StudyReport<'_>) -> Vec<study::Verdict> {
+    let score = report::Score::from_report(report);
+    let mut printed = report.rows.iter().filter(|row| !row.paper.is_empty());
+    let simulated = printed.all(|row| row.environment == Environment::Simulation);
+    let Some(headline) = report.study.headline.as_ref().filter(|_| simulated) else {
+        return Vec::new();
+    };
+    if score.missing > 0 || score.printed == 0 {
+        return Vec::new();
+    }
+    let floors = [
+        ("within 15 percent", score.near, headline.within_15_percent),
+        ("within a factor of 2", score.near + score.factor, headline.within_factor_2),
+    ];
+    let verdict = |(what, found, least): (&str, usize, Option<usize>)| {
+        let least = least?;
+        if found > least {
+            super::note(&format!("{found} printed values are {what}: the floor is {least}"));
+        }
+        Some(study::Verdict {
+            experiment: HEADLINE.to_owned(),
+            what: format!("printed values {what}, with one setting: as many as before"),
+            value: Some(found as f64),
+            at_least: Some(least as f64),
+            at_most: None,
+            tos_wanted: Vec::new(),
+            tos_received: Vec::new(),
+            holds: Some(found >= least),
+        })
+    };
+    floors.into_iter().filter_map(verdict).collect()
 }
 
 /// The machine, the command and the time of the run.

@@ -105,7 +105,7 @@ fn headline(page: &mut Markup, view: &View<'_>, detail: &ScoreDetail) {
         page.element("p", &[], line);
     }
     if !detail.by_kind.is_empty() {
-        let kind = |(name, one): (&&str, &crate::KindScore)| {
+        let kind = |(name, one): (&String, &crate::KindScore)| {
             format!("{} {} of {}", name.replace('_', " "), one.near, one.printed)
         };
         let kinds: Vec<String> = detail.by_kind.iter().map(kind).collect();
