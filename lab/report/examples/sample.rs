@@ -170,6 +170,7 @@ fn over_time(
     for (place, (dscp, from, to, rate)) in flows.iter().enumerate() {
         let row = series.rows.entry(*dscp).or_insert_with(|| PortSteps {
             octets: vec![0; steps],
+            packets: Vec::new(),
             dropped: vec![0; steps],
             waiting: vec![0; steps],
         });

@@ -5,7 +5,10 @@ use crate::closeness::{Closeness, Comparison};
 use crate::number;
 use crate::outside::{self, ScoreDetail};
 use crate::score;
-use crate::text::{kbit_s, ours, printed, seconds, tos_received};
+use crate::text::{
+    TCP_FACTOR, TCP_FACTOR_MEANS, has_tcp_factor, kbit_s, ours, printed, seconds, tcp_factor,
+    tos_received,
+};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use study::StudyRow;
@@ -49,12 +52,20 @@ pub(crate) fn page(report: &Summary, now: Option<&BTreeMap<String, String>>) -> 
     }
     outside_of(&mut text, detail);
     text.push_str("Every printed value:\n\n");
-    text.push_str(
-        "| table | row | value | printed | ours | ratio | | fitted |\n\
-         |---|---|---|--:|--:|--:|---|--:|\n",
-    );
-    for row in report.rows.iter().filter(|row| score::is_printed(row)) {
-        values(&mut text, row);
+    let rows: Vec<&StudyRow> = report.rows.iter().filter(|row| score::is_printed(row)).collect();
+    // Only a table in which some row has one has the column.
+    let factors = rows.iter().any(|row| has_tcp_factor(row));
+    let (head, line) = match factors {
+        true => (format!(" {TCP_FACTOR} |"), "--:|"),
+        false => (String::new(), ""),
+    };
+    let _ = writeln!(text, "| table | row | value | printed | ours | ratio | | fitted |{head}");
+    let _ = writeln!(text, "|---|---|---|--:|--:|--:|---|--:|{line}");
+    for row in rows {
+        values(&mut text, row, factors);
+    }
+    if factors {
+        let _ = writeln!(text, "\n{TCP_FACTOR}: {TCP_FACTOR_MEANS}");
     }
     text
 }
@@ -86,7 +97,7 @@ fn head(text: &mut String, report: &Summary, now: Option<&BTreeMap<String, Strin
     }
 }
 
-fn values(text: &mut String, row: &StudyRow) {
+fn values(text: &mut String, row: &StudyRow, factors: bool) {
     let sign = if score::has_own_settings(row) { " *" } else { "" };
     let name = format!("{} | {}{sign}", cell(&row.table), cell(&row.row));
     let mut measures = score::measures(&row.paper);
@@ -105,13 +116,15 @@ fn values(text: &mut String, row: &StudyRow) {
         let fit = row.fit.as_ref().filter(|_| Comparison::is_of(row, measure));
         let fit = fit.and_then(|fit| outside::comparison(row, fit));
         let fit = fit.map_or(String::new(), Comparison::words);
-        let _ =
-            writeln!(text, "| {name} | {kind} | {printed} | {value} | {ratio} | {near} | {fit} |");
+        let _ = writeln!(
+            text,
+            "| {name} | {kind} | {printed} | {value} | {ratio} | {near} | {fit} |{factor}"
+        );
     }
     if !row.paper_tos.is_empty() {
         let (theirs, ours) = (number::tos(&row.paper_tos), tos_received(row));
         let near = score::of_row(row).pop().flatten().map_or("", Closeness::sign);
-        let _ = writeln!(text, "| {name} | TOS octets | {theirs} | {ours} |  | {near} | |");
+        let _ = writeln!(text, "| {name} | TOS octets | {theirs} | {ours} |  | {near} | |{factor}");
     }
 }
 

@@ -7,8 +7,14 @@ use crate::outside::{self, Outside, ScoreDetail};
 use crate::score;
 use base::shown;
 use study::row::Measure;
-use study::{StudyRow, Verdict};
+use study::{StudyRow, Verdict, tcp_factor};
 
+/// Over the column of the factors of TCP.
+pub(crate) const TCP_FACTOR: &str = "TCP factor";
+/// What they mean.
+pub(crate) const TCP_FACTOR_MEANS: &str = "this row lost packets in the simulation, whose TCP repairs \
+    losses otherwise than Linux does. One TCP load of 1 MB at the nearest line rate, loss and round trip took so many \
+    times as long in the simulation as on Linux (reno; `tcp-models`). † loss or round trip outside of what was measured.";
 /// Most rows; the JSON has all.
 const MAX_ROWS: usize = 1_000;
 /// Most characters of a cell.
@@ -21,7 +27,7 @@ struct Column {
 }
 
 /// All there are; but for the names, a table has those in which a row has something.
-const COLUMNS: [Column; 20] = [
+const COLUMNS: [Column; 21] = [
     Column { head: "table", cell: |row| row.table.clone() },
     Column { head: "row", cell: marked },
     Column { head: "paper s", cell: |row| printed(row, Measure::Seconds) },
@@ -42,6 +48,7 @@ const COLUMNS: [Column; 20] = [
     Column { head: "ours jitter ms", cell: |row| ours(row, Measure::JitterMs) },
     Column { head: "paper round trip ms", cell: |row| printed(row, Measure::RoundTripMs) },
     Column { head: "ours round trip ms", cell: |row| ours(row, Measure::RoundTripMs) },
+    Column { head: TCP_FACTOR, cell: tcp_factor },
     Column { head: "TOS sent", cell: tos_sent },
     Column { head: "paper TOS received", cell: |row| number::tos(&row.paper_tos) },
     Column { head: "ours TOS received", cell: tos_received },
@@ -57,6 +64,9 @@ pub(crate) fn table(rows: &[StudyRow], score: &ScoreDetail, verdicts: &[Verdict]
     let mut text = tables.map(one_table).collect::<Vec<_>>().join("\n");
     if rows.len() > MAX_ROWS {
         text.push_str(&format!("... and {} rows more\n", rows.len() - MAX_ROWS));
+    }
+    if rows.iter().any(has_tcp_factor) {
+        text.push_str(&format!("\n{TCP_FACTOR}: {TCP_FACTOR_MEANS}\n"));
     }
     text.push_str(&scored(score));
     text.push_str(&fit_reasons(rows));
@@ -106,6 +116,21 @@ pub(crate) fn ours(row: &StudyRow, measure: Measure) -> String {
         (None, None, Some(bound)) => format!("< {}", number::short(bound)),
         (None, None, None) => NONE.to_owned(),
     }
+}
+
+/// How slow the simulation's TCP is beside that of Linux, for a row that lost packets.
+pub(crate) fn tcp_factor(row: &StudyRow) -> String {
+    let of = |name: &str| row.more.get(name).copied();
+    let Some(factor) = of(tcp_factor::FACTOR) else { return NONE.to_owned() };
+    let outside = of(tcp_factor::LOSS)
+        .zip(of(tcp_factor::ROUND_TRIP))
+        .is_some_and(|(loss, round_trip)| tcp_factor::shipped().is_outside(loss, round_trip));
+    format!("{}{}", number::ratio(factor), if outside { " †" } else { "" })
+}
+
+/// Whether there is one.
+pub(crate) fn has_tcp_factor(row: &StudyRow) -> bool {
+    row.more.contains_key(tcp_factor::FACTOR)
 }
 
 /// Only where something was printed about it: most loads arrive as they are sent.

@@ -87,7 +87,12 @@ fn usual(place: usize, planned: &Planned) -> Measured {
         loss_percent: Some(place as f64),
         ..LoadMeasured::default()
     };
-    let steps = PortSteps { octets: vec![1_000; 40], dropped: vec![1; 40], waiting: vec![2; 40] };
+    let steps = PortSteps {
+        octets: vec![1_000; 40],
+        packets: vec![10; 40],
+        dropped: vec![1; 40],
+        waiting: vec![2; 40],
+    };
     Measured {
         id: planned.id.clone(),
         environment: if planned.experiment_name() == "sweep" {
@@ -252,6 +257,33 @@ fn a_median_has_its_range_and_a_row_that_nothing_fits_its_reason() {
 }
 
 #[test]
+fn a_row_that_lost_packets_in_the_simulation_has_the_factor_of_its_tcp() {
+    let mut made = Made::usual();
+    made.rows.iter_mut().for_each(|row| row.more.retain(|name, _| !name.starts_with("tcp_")));
+    let everywhere = |made: &Made| {
+        let report = made.report();
+        [report.text(), report.markdown(), report.html()]
+    };
+    for text in everywhere(&made) {
+        assert!(!text.contains("TCP factor"), "{text}");
+    }
+    let place = made.rows.iter().position(|row| !row.paper.is_empty()).unwrap();
+    let values = [("tcp_factor", 2.345), ("tcp_loss_percent", 1.0), ("tcp_round_trip_ms", 50.0)];
+    made.rows[place].more.extend(values.map(|(name, value)| (name.to_owned(), value)));
+    for text in everywhere(&made) {
+        let note = text.find("TCP factor: ").unwrap();
+        assert!(text[note..].contains("as long in the simulation as on Linux"), "{text}");
+        let table = &text[..note];
+        assert!(table.contains("TCP factor") && table.contains("2.35") && !table.contains('†'));
+    }
+    // Beyond what was measured.
+    made.rows[place].more.insert("tcp_loss_percent".to_owned(), 50.0);
+    for text in everywhere(&made) {
+        assert!(text.contains("2.35 †"), "{text}");
+    }
+}
+
+#[test]
 fn nothing_at_all_is_a_report_too() {
     let made = Made::new(|_, _| None);
     let html = made.report().html();
@@ -296,8 +328,12 @@ fn numbers_that_are_none_do_no_harm() {
 fn ten_thousand_runs_are_within_bounds() {
     let mut made = Made::usual();
     let (planned, measured) = (made.planned[0].clone(), made.measured[0].clone());
-    let steps =
-        PortSteps { octets: vec![900; 5_000], dropped: vec![3; 5_000], waiting: vec![9; 5_000] };
+    let steps = PortSteps {
+        octets: vec![900; 5_000],
+        packets: vec![1; 5_000],
+        dropped: vec![3; 5_000],
+        waiting: vec![9; 5_000],
+    };
     let series = PortSeries {
         port: "middle.bob".to_owned(),
         interval: 0.1,

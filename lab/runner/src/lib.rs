@@ -411,6 +411,23 @@ loads = [{ name = "udp", from = "alice", to = "bob", rate = "8Mbit", jitter_perc
     }
 
     #[test]
+    fn a_simulated_row_that_lost_packets_has_the_factor_of_its_tcp() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut found = find("tcp-models").unwrap();
+        found.set("octets=200kB").unwrap();
+        let mut options = options(Environment::Simulation, 1);
+        options.directory = directory.path().to_owned();
+        let made = run(&found, &options).unwrap();
+        let more = |item: &str| {
+            let row = made.rows.iter().find(|row| row.item == item).unwrap();
+            ["tcp_factor", "tcp_loss_percent"].map(|name| row.more.get(name).copied())
+        };
+        assert_eq!(more("one/whole/flow"), [None, None]);
+        let [factor, loss] = more("one/lossy/flow").map(Option::unwrap_or_default);
+        assert!(factor > 0.5 && (loss - 1.0).abs() < 0.01, "{factor} {loss}");
+    }
+
+    #[test]
     fn the_studies_that_come_with_the_program_can_be_planned() {
         for name in names() {
             let found = find(name).unwrap();

@@ -21,6 +21,7 @@ mod repeat;
 pub mod row;
 pub mod scale;
 pub mod skew;
+pub mod tcp_factor;
 
 pub use expect::{Verdict, judge};
 pub use file::Study;

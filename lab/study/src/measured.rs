@@ -212,6 +212,9 @@ pub struct PortSeries {
 pub struct PortSteps {
     /// Octets sent in each step.
     pub octets: Vec<u64>,
+    /// Packets sent in each step.
+    #[serde(default)]
+    pub packets: Vec<u64>,
     /// Packets dropped in each step.
     pub dropped: Vec<u64>,
     /// Packets waiting at the end of each step.

@@ -6,6 +6,7 @@ use crate::fit::{self, Fit};
 use crate::measured::{Environment, LoadMeasured, Measured, MessageTimes, PassedCount};
 use crate::repeat::{Range, combined};
 use crate::skew::Skew;
+use crate::tcp_factor::{self, Transfer};
 use crate::{Planned, Scale};
 use router::policy::Name;
 use serde::{Deserialize, Serialize};
@@ -356,6 +357,11 @@ impl Maker<'_> {
         }
     }
 
+    fn tcp_factor(&self, transfer: Option<Transfer>) -> BTreeMap<String, f64> {
+        let values = |of| tcp_factor::values(self.planned, self.measured, &of);
+        transfer.map(values).unwrap_or_default()
+    }
+
     fn message(&self, message: &file::StudyMessage, times: &MessageTimes) -> StudyRow {
         let mail = self.planned.mail.as_ref().or(self.study.mail.as_ref());
         let dscp = mark(mail, message.precedence);
@@ -363,6 +369,11 @@ impl Maker<'_> {
         row.precedence = Some(message.precedence.name().to_owned());
         row.size = Some(message.size.0);
         row.no_fit_reason.clone_from(&message.no_fit_reason);
+        let end = times.confirmed.unwrap_or(self.measured.seconds);
+        let transfer = mail.zip(times.started).and_then(|(mail, started)| {
+            Transfer::of_message(self.planned, mail, dscp.number(), (started, end))
+        });
+        row.more.extend(self.tcp_factor(transfer));
         for during in self.asked.get(&row.item).into_iter().flatten() {
             let rate = during::kbit_s(self.planned, self.measured, dscp.number(), during);
             row.more.extend(rate.map(|rate| (during::name(during), rate)));
@@ -406,6 +417,8 @@ impl Maker<'_> {
     fn load(&self, load: &file::StudyLoad, measured: &LoadMeasured) -> StudyRow {
         let mut row = self.row(&load.name, load.dscp, &load.paper);
         row.no_fit_reason.clone_from(&load.no_fit_reason);
+        let time = (measured.started, measured.ended);
+        row.more.extend(self.tcp_factor(Transfer::of_load(self.planned, load, time)));
         let scale = self.measured.scale.factor();
         row.kbit_s = Some(measured.kbit_s / scale);
         row.skew = measured.skew;

@@ -9,6 +9,8 @@
 //! Time and the seed of the sequence numbers are arguments.
 //!
 //! # Differences from the TCP of Linux
+//! The study `tcp-models` measures what they come to (docs/studies.md).
+//!
 //! - **No selective acknowledgement at the sender.** Fast retransmit (RFC 5681) repairs one lost
 //!   segment. Of several segments lost in one window, the second waits for the retransmission timer, and
 //!   then TCP sends everything from there again.

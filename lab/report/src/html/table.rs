@@ -6,7 +6,10 @@ use crate::closeness::Comparison;
 use crate::number::{self, NONE};
 use crate::outside;
 use crate::score::{has_own_settings, own_settings};
-use crate::text::{kbit_s, lacks_fit, ours, printed, seconds, tos_received, tos_sent};
+use crate::text::{
+    TCP_FACTOR, TCP_FACTOR_MEANS, has_tcp_factor, kbit_s, lacks_fit, ours, printed, seconds,
+    tcp_factor, tos_received, tos_sent,
+};
 use crate::view::Experiment;
 use study::StudyRow;
 use study::measured::Environment;
@@ -22,7 +25,7 @@ struct Column {
 }
 
 /// All there are; a table has those in which a row has something.
-const COLUMNS: [Column; 26] = [
+const COLUMNS: [Column; 27] = [
     Column {
         head: "precedence",
         class: "wide",
@@ -124,6 +127,7 @@ const COLUMNS: [Column; 26] = [
         cell: |row| ours(row, Measure::RoundTripP99Ms),
         scored: Some(Measure::RoundTripP99Ms),
     },
+    Column { head: TCP_FACTOR, class: "number", cell: tcp_factor, scored: None },
     Column { head: "TOS sent", class: "number", cell: tos_sent, scored: None },
     Column {
         head: "paper TOS received",
@@ -201,6 +205,10 @@ pub(super) fn write(page: &mut Markup, of: &Experiment<'_>, open: usize, left: &
         });
     } else {
         tables(page, rows, &reasons);
+    }
+    if rows.iter().any(|row| has_tcp_factor(row)) {
+        let text = format!("{TCP_FACTOR}: {TCP_FACTOR_MEANS}");
+        page.element("p", &[("class", "quiet")], &text);
     }
     if shown < of.rows.len() {
         let text = format!("{} more stand in results.json.", plural(of.rows.len() - shown, "row"));

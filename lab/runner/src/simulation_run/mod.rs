@@ -364,9 +364,11 @@ fn series(of: &sim::ProbeSeries, begin: Duration) -> Option<PortSeries> {
         let steps = rows.entry(row.dscp.number()).or_default();
         let before = step.saturating_sub(1);
         steps.octets.resize(before, 0);
+        steps.packets.resize(before, 0);
         steps.dropped.resize(before, 0);
         steps.waiting.resize(before, 0);
         steps.octets.push(row.sent.octets);
+        steps.packets.push(row.sent.packets);
         steps.dropped.push(row.dropped.packets);
         steps.waiting.push(row.waiting.packets);
     }

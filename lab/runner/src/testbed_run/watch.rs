@@ -136,9 +136,11 @@ fn watch(
 fn add(to: &mut PortSteps, step: usize, now: PortTotals, was: PortTotals) {
     // A code point that is new here has zeros until now.
     to.octets.resize(step, 0);
+    to.packets.resize(step, 0);
     to.dropped.resize(step, 0);
     to.waiting.resize(step, 0);
     to.octets.push(now.octets.saturating_sub(was.octets));
+    to.packets.push(now.packets.saturating_sub(was.packets));
     to.dropped.push(now.dropped().saturating_sub(was.dropped()));
     to.waiting.push(now.waiting);
 }
