@@ -98,6 +98,7 @@ fn head(text: &mut String, report: &Summary, now: Option<&BTreeMap<String, Strin
 }
 
 fn values(text: &mut String, row: &StudyRow, factors: bool) {
+    let factor = if factors { format!(" {} |", tcp_factor(row)) } else { String::new() };
     let sign = if score::has_own_settings(row) { " *" } else { "" };
     let name = format!("{} | {}{sign}", cell(&row.table), cell(&row.row));
     let mut measures = score::measures(&row.paper);
