@@ -12,7 +12,7 @@ use study::Measured;
 use study::measured::Environment;
 
 /// Changed when a run would come out otherwise, or is kept otherwise.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// A directory of runs.
 #[derive(Debug)]
