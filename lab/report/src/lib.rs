@@ -15,6 +15,7 @@
 mod closeness;
 mod figures;
 mod html;
+mod hypotheses;
 mod machine;
 mod markdown;
 mod number;
@@ -28,6 +29,7 @@ mod write;
 pub use closeness::{Closeness, Comparison};
 pub use figures::{Drawn, Picture};
 pub use html::{MAX_EXPECTATIONS, MAX_PICTURES_BYTES, MAX_ROWS, MAX_RUN_FIGURES};
+pub use hypotheses::{Hypotheses, HypothesisScore, ItemValue, RowCount, ValueCount};
 pub use machine::Machine;
 pub use outside::{Fitted, KindScore, Outside, ScoreDetail};
 pub use score::Score;

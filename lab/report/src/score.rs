@@ -39,11 +39,7 @@ impl Score {
             .iter()
             .filter(|run| !made.contains(run.id.as_str()) && run.fitted.is_empty())
         {
-            let messages = planned.messages.iter().map(|message| measures(&message.paper).len());
-            let loads = planned.loads.iter();
-            let loads =
-                loads.map(|l| measures(&l.paper).len() + usize::from(!l.paper_tos.is_empty()));
-            let missing: usize = messages.chain(loads).sum();
+            let missing = printed_of(planned);
             score.printed += missing;
             score.missing += missing;
         }
@@ -95,6 +91,14 @@ fn missing_relations(report: &StudyReport<'_>) -> usize {
     let missing =
         relations.filter(|(one, of)| !items.contains(study::printed::item(one, of).as_str()));
     missing.map(|(_, of)| measures(&of.paper).len()).sum()
+}
+
+/// How many values were printed of a run.
+pub(crate) fn printed_of(planned: &study::Planned) -> usize {
+    let messages = planned.messages.iter().map(|message| measures(&message.paper).len());
+    let loads = planned.loads.iter();
+    let loads = loads.map(|l| measures(&l.paper).len() + usize::from(!l.paper_tos.is_empty()));
+    messages.chain(loads).sum()
 }
 
 /// The kinds of values with something printed.

@@ -165,7 +165,7 @@ fn ranged(text: String, row: &StudyRow, measure: Measure) -> String {
     format!("{text} ({}–{})", end(low), end(high))
 }
 
-fn aligned(lines: &[Vec<String>]) -> String {
+pub(crate) fn aligned(lines: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = lines.iter().filter_map(|line| line.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)

@@ -72,10 +72,10 @@ impl StudyReport<'_> {
     }
 }
 
-fn put(path: &Path, octets: &[u8]) -> Result<(), WriteError> {
+pub(crate) fn put(path: &Path, octets: &[u8]) -> Result<(), WriteError> {
     fs::write(path, octets).map_err(at(path))
 }
 
-fn at(path: &Path) -> impl FnOnce(io::Error) -> WriteError {
+pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> WriteError {
     move |error| WriteError::File { path: path.to_owned(), error }
 }

@@ -20,6 +20,8 @@ pub(super) struct Keep {
     directory: PathBuf,
     /// The data path of the testbed that is asked for.
     path: Option<DataPathKind>,
+    /// Runs of one name differ in what decides them: each has a file of its own, without its series.
+    is_of_rivals: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -36,7 +38,15 @@ impl Keep {
     pub(super) fn at(directory: &Path, path: Option<DataPathKind>) -> Result<Keep> {
         let directory = directory.join("runs");
         fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
-        Ok(Keep { directory, path })
+        Ok(Keep { directory, path, is_of_rivals: false })
+    }
+
+    /// Likewise, for the runs of rivals: those that are made of the same are made once.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(super) fn of_rivals(directory: &Path) -> Result<Keep> {
+        Ok(Keep { is_of_rivals: true, ..Keep::at(directory, None)? })
     }
 
     /// A run that was made of just this before.
@@ -51,23 +61,31 @@ impl Keep {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn put(&self, job: &Job, measured: &Measured) -> Result<()> {
+    pub(super) fn put(&self, job: &Job, mut measured: Measured) -> Result<Measured> {
         let key = self.key(job).context("a run's key")?;
-        let text = serde_json::to_string(&Kept { key, measured: measured.clone() })?;
+        if self.is_of_rivals {
+            measured.series.clear();
+        }
+        let kept = Kept { key, measured };
+        let text = serde_json::to_string(&kept)?;
         let file = self.file(job);
         let mut whole = tempfile::NamedTempFile::new_in(&self.directory)?;
         std::io::Write::write_all(&mut whole, text.as_bytes())?;
         whole.persist(&file).with_context(|| format!("keeping {}", file.display()))?;
-        Ok(())
+        Ok(kept.measured)
     }
 
     /// Everything that decides the results of a run, and nothing that is only shown or compared.
-    fn key(&self, job: &Job) -> Option<String> {
+    pub(super) fn key(&self, job: &Job) -> Option<String> {
         let mut planned = job.planned.clone();
         planned.table.clear();
         planned.why.clear();
         planned.special.clear();
         planned.fitted.clear();
+        // What they come to is in the network, the policies and the mail.
+        planned.settings.clear();
+        // Every simulation has the only one there is.
+        planned.tcp.initial_window = None;
         planned.repeat = 1;
         planned.experiment = 0;
         // What these come to stands in the job.
@@ -95,7 +113,10 @@ impl Keep {
         let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
         let name: String = id.chars().map(plain).take(100).collect();
         let again = if job.time > 1 { format!("-again-{}", job.time) } else { String::new() };
-        let unlike = hex(&Sha256::digest(id.as_bytes()), 4);
+        let unlike = match self.key(job).filter(|_| self.is_of_rivals) {
+            Some(key) => key,
+            None => hex(&Sha256::digest(id.as_bytes()), 4),
+        };
         self.directory.join(format!("{name}-{unlike}{again}.json"))
     }
 }
@@ -125,7 +146,7 @@ mod tests {
         assert_eq!(keep.find(&one()), None);
         let measured =
             Measured { id: one().planned.id, scale: Scale::ONE, seed: 7, ..Measured::default() };
-        keep.put(&one(), &measured).unwrap();
+        keep.put(&one(), measured.clone()).unwrap();
         assert_eq!(keep.find(&one()), Some(measured.clone()));
         for other in [
             job(Environment::Testbed, 10, 1),
@@ -146,14 +167,14 @@ mod tests {
         // Each time it is made has a file of its own.
         notified.time = 2;
         assert_eq!(keep.find(&notified), None);
-        keep.put(&notified, &Measured::default()).unwrap();
+        keep.put(&notified, Measured::default()).unwrap();
         assert_eq!(keep.find(&notified), Some(Measured::default()));
         assert_eq!(keep.find(&one()).unwrap().seed, 7);
         // The data path of the testbed makes another number, that of the virtual one does not.
         let packet = Keep::at(directory.path(), Some(DataPathKind::Packet)).unwrap();
         assert_eq!(packet.find(&one()), None);
         let simulated = job(Environment::Simulation, 1, 1);
-        keep.put(&simulated, &Measured::default()).unwrap();
+        keep.put(&simulated, Measured::default()).unwrap();
         assert_eq!(packet.find(&simulated), Some(Measured::default()));
         fs::write(keep.file(&one()), "{").unwrap();
         assert_eq!(keep.find(&one()), None);

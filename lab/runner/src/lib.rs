@@ -4,6 +4,7 @@
 //! The results of a run are kept in a file, under a key of everything that decides them. So a study
 //! that was stopped continues, and only changed runs are made again.
 
+mod hypotheses;
 mod idle;
 mod keep;
 mod library;
@@ -13,9 +14,10 @@ mod simulation_run;
 mod sites;
 mod testbed_run;
 
+pub use hypotheses::{Contest, Tried, compete};
 pub use library::{FoundStudy, find, names, policies, topologies};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use emulator::DataPathKind;
 use keep::Keep;
 use progress::Progress;
@@ -127,10 +129,33 @@ pub fn run(found: &FoundStudy, options: &RunnerOptions) -> Result<RunnerOutcome>
     for job in left.iter().filter_map(|place| jobs.get(*place)) {
         check(job).map_err(|wrong| UsageError::error(format!("{}: {wrong:#}", job.planned.id)))?;
     }
-    let on_testbed = left
-        .iter()
-        .filter_map(|place| jobs.get(*place))
-        .any(|j| j.environment == Environment::Testbed);
+    let results = make_all(&jobs, &left, &keep, &progress, options)?;
+    drop(progress);
+    let mut failed = Vec::new();
+    for (place, result) in results {
+        match (result, measured.get_mut(place), jobs.get(place)) {
+            (Ok(made), Some(slot), _) => *slot = Some(made),
+            (Err(_), _, _) if is_interrupted() => {}
+            (Err(error), _, Some(job)) => failed.push((job.name(), format!("{error:#}"))),
+            _ => {}
+        }
+    }
+    let measured: Vec<Measured> = measured.into_iter().flatten().collect();
+    let rows = study::rows(&found.study, &planned, &measured);
+    let verdicts = judged(found, &planned, &rows);
+    Ok(RunnerOutcome { planned, measured, rows, verdicts, failed, interrupted: is_interrupted() })
+}
+
+/// Makes the jobs at these places, in their order, and keeps their results.
+fn make_all(
+    jobs: &[Job],
+    left: &[usize],
+    keep: &Keep,
+    progress: &Progress,
+    options: &RunnerOptions,
+) -> Result<Vec<(usize, Result<Measured>)>> {
+    let mut to_make = left.iter().filter_map(|place| jobs.get(*place));
+    let on_testbed = to_make.any(|job| job.environment == Environment::Testbed);
     let runner = TestbedRunner {
         programs: if on_testbed { Programs::find()? } else { Programs::default() },
         path: options.path,
@@ -149,10 +174,7 @@ pub fn run(found: &FoundStudy, options: &RunnerOptions) -> Result<RunnerOutcome>
                     let line = progress.begin(job);
                     let result = make(&runner, job, &|what| line.set_message(what));
                     line.end(&result);
-                    let kept = result.and_then(|measured| {
-                        keep.put(job, &measured)?;
-                        Ok(measured)
-                    });
+                    let kept = result.and_then(|measured| keep.put(job, measured));
                     if let Ok(mut results) = results.lock() {
                         results.push((*place, kept));
                     }
@@ -160,27 +182,17 @@ pub fn run(found: &FoundStudy, options: &RunnerOptions) -> Result<RunnerOutcome>
             });
         }
     });
-    drop(progress);
-    let mut failed = Vec::new();
-    for (place, result) in results.into_inner().unwrap_or_default() {
-        match (result, measured.get_mut(place), jobs.get(place)) {
-            (Ok(made), Some(slot), _) => *slot = Some(made),
-            (Err(_), _, _) if is_interrupted() => {}
-            (Err(error), _, Some(job)) => failed.push((job.name(), format!("{error:#}"))),
-            _ => {}
-        }
-    }
-    let measured: Vec<Measured> = measured.into_iter().flatten().collect();
-    let rows = study::rows(&found.study, &planned, &measured);
-    let verdicts = judged(found, &planned, &rows);
-    Ok(RunnerOutcome { planned, measured, rows, verdicts, failed, interrupted: is_interrupted() })
+    Ok(results.into_inner().unwrap_or_default())
 }
 
 /// Finds faults that would otherwise only appear during a run.
 fn check(job: &Job) -> Result<()> {
     network::NetworkMachine::new(&job.planned.topology, &job.planned.policies, job.seed)?;
     match job.environment {
-        Environment::Testbed => Ok(()),
+        Environment::Testbed => match job.planned.tcp.simulated_only() {
+            Some(name) => bail!("tcp.{name}: in simulation only"),
+            None => Ok(()),
+        },
         Environment::Simulation => simulation_run::check(&job.planned, job.seed),
     }
 }

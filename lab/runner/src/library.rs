@@ -32,7 +32,8 @@ const STUDIES: Shipped =
 const TOPOLOGIES: Shipped = shipped!("topologies": "bern", "degeb", "nato", "pair");
 const POLICIES: Shipped = shipped!(
     "policies": "bern-ef-af", "bern-interior", "degeb-core", "degeb-edge",
-    "nato-single-queue-ordered", "nato-single-queue-wred", "nato-three-queues", "plain",
+    "nato-flow-limit", "nato-router-limit", "nato-single-queue-ordered", "nato-single-queue-wred",
+    "nato-three-queues", "plain",
 );
 const RECOMMENDED: Shipped = shipped!(".": "recommended");
 
@@ -126,9 +127,27 @@ impl FoundStudy {
     /// # Errors
     /// The study is invalid: with file, line and column ([`text::UsageError`]).
     pub fn plan(&self) -> Result<Vec<study::Planned>> {
-        study::plan(&self.study, self).map_err(|wrong| {
-            UsageError::error(self.file.mistake_at(&wrong.path, &wrong.what).to_string())
-        })
+        study::plan(&self.study, self).map_err(|wrong| self.wrong(&wrong))
+    }
+
+    /// Its rival explanations.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn rivals(&self) -> Result<Vec<study::Rival>> {
+        self.study.rivals().map_err(|wrong| self.wrong(&wrong))
+    }
+
+    /// The runs by which a rival is judged.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn plan_rival(&self, rival: &study::Rival) -> Result<Vec<study::Planned>> {
+        study::plan_rival(&self.study, rival, self).map_err(|wrong| self.wrong(&wrong))
+    }
+
+    fn wrong(&self, wrong: &study::StudyError) -> anyhow::Error {
+        UsageError::error(self.file.mistake_at(&wrong.path, &wrong.what).to_string())
     }
 
     /// A digest of the study as it is read, of its topology and of each policy that a run has, by the
@@ -143,7 +162,7 @@ impl FoundStudy {
             Ok(octets.iter().take(8).map(|octet| format!("{octet:02x}")).collect())
         };
         // What is asked of the results does not make them.
-        let mut study = self.study.clone();
+        let mut study = self.study.without_rivals();
         if let Some(headline) = &mut study.headline {
             (headline.within_15_percent, headline.within_factor_2) = (None, None);
         }
@@ -234,7 +253,10 @@ mod tests {
             assert!(value(wrong, "delay").unwrap_err().is::<UsageError>(), "{wrong}");
         }
         let error = value("delays=1ms", "delay").unwrap_err().to_string();
-        assert!(error.contains("delays") && error.contains("delay, dropper"), "{error}");
+        assert!(
+            error.contains("delays") && error.contains("delay, delayed_ack, dropper"),
+            "{error}"
+        );
         // It decides about the runs.
         let mut found = find("isode-nato-2007").unwrap();
         let before = found.plan().unwrap();

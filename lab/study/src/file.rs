@@ -5,6 +5,7 @@ mod parameter;
 pub use parameter::{Headline, Parameter, ParameterKind};
 
 use crate::StudyError;
+use crate::hypothesis::{Distinguish, Hypothesis};
 use base::Precedence;
 use dscp::Dscp;
 use router::Rate;
@@ -59,6 +60,12 @@ pub struct Study {
     /// The MTAs and their channels, where messages are sent.
     #[serde(default)]
     pub mail: Option<Mail>,
+    /// Rival explanations of what was printed.
+    #[serde(rename = "hypothesis", default, skip_serializing_if = "Vec::is_empty")]
+    pub hypotheses: Vec<Hypothesis>,
+    /// Rows by which they can be distinguished.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub distinguish: Distinguish,
     /// In the order they are shown.
     #[serde(rename = "experiment")]
     pub experiments: Vec<Experiment>,
@@ -504,6 +511,10 @@ pub struct StudyClock {
     /// What it gains: 1 is a microsecond a second.
     #[serde(default)]
     pub drift_ppm: f64,
+}
+
+fn is_empty(distinguishing: &Distinguish) -> bool {
+    distinguishing.items.is_empty()
 }
 
 fn payload() -> u16 {

@@ -14,6 +14,7 @@ mod during;
 pub mod expect;
 pub mod file;
 mod fit;
+pub mod hypothesis;
 pub mod measured;
 pub mod plan;
 pub mod printed;
@@ -21,16 +22,19 @@ mod repeat;
 pub mod row;
 pub mod scale;
 pub mod skew;
+mod tcp;
 pub mod tcp_factor;
 
 pub use expect::{Verdict, judge};
 pub use file::Study;
 pub use fit::Fit;
+pub use hypothesis::{Hypothesis, Rival, plan_rival};
 pub use measured::Measured;
 pub use plan::{Library, Planned, plan};
 pub use repeat::{MAX_REPEAT, Range};
 pub use row::{StudyRow, rows};
 pub use scale::Scale;
+pub use tcp::PlannedTcp;
 
 /// A fault of a study, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

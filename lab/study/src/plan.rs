@@ -8,7 +8,7 @@ use crate::file::{
     AboveScale, Environments, Experiment, Headline, Mail, Parameter, RouterPath, Study, StudyLoad,
     StudyMessage, StudyRun,
 };
-use crate::{Scale, StudyError};
+use crate::{PlannedTcp, Scale, StudyError};
 use network::Topology;
 use router::policy::{Name, Queueing, RouterPolicy};
 use serde::de::DeserializeOwned;
@@ -17,7 +17,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use toml::{Table, Value};
 use toml_path::{PathError, PathStep, TomlPath};
-use variant::{Values, variants};
+use variant::Values;
+
+pub(crate) use check::{NO_NAME, is_name};
+pub(crate) use variant::{count as combinations, variants};
 
 /// Where topologies and policies are found by their names.
 pub trait Library {
@@ -60,6 +63,9 @@ pub struct Planned {
     pub topology: Topology,
     /// The policies that its routers name.
     pub policies: BTreeMap<Name, RouterPolicy>,
+    /// The hosts' TCP, where parameters set it.
+    #[serde(default, skip_serializing_if = "PlannedTcp::is_unset")]
+    pub tcp: PlannedTcp,
     /// The MTAs, where messages are sent.
     pub mail: Option<Mail>,
     /// The messages, each with a name.
@@ -111,9 +117,51 @@ impl Planned {
 /// # Errors
 /// An unknown name, a path without a place, an invalid topology or policy. With the key.
 pub fn plan(study: &Study, library: &dyn Library) -> Result<Vec<Planned>, StudyError> {
+    let mut used = BTreeSet::new();
+    let planned = planned(study, library, &mut used)?;
+    // What only hypotheses give a value is checked where they are tried.
+    let tried = |name: &Name| {
+        study.hypotheses.iter().any(|of| of.with.contains_key(name) || of.vary.contains_key(name))
+    };
+    for (name, parameter) in study.parameters.iter().filter(|(name, _)| !tried(name)) {
+        let unused = parameter.sets.iter().find(|path| !used.contains(path.as_str()));
+        if let Some(path) = unused {
+            let what = format!("{path}: there is none in any run");
+            return Err(StudyError::at(format!("parameters.{name}.sets"), what));
+        }
+    }
+    check::planned(study, &planned)?;
+    Ok(planned)
+}
+
+/// The runs of a study of which these values are to be set somewhere.
+pub(crate) fn plan_with(
+    study: &Study,
+    library: &dyn Library,
+    values: &Values,
+) -> Result<Vec<Planned>, StudyError> {
+    let mut used = BTreeSet::new();
+    let planned = planned(study, library, &mut used)?;
+    let is_used = |name: &Name| {
+        let sets = study.parameters.get(name).into_iter().flat_map(|parameter| &parameter.sets);
+        sets.into_iter().any(|path| used.contains(path.as_str()))
+    };
+    match values.keys().find(|name| !is_used(name)) {
+        Some(name) => {
+            let what = "there is no place for it in any run with printed values";
+            Err(StudyError::at(format!("parameters.{name}.sets"), what))
+        }
+        None => Ok(planned),
+    }
+}
+
+fn planned<'a>(
+    study: &'a Study,
+    library: &'a dyn Library,
+    used: &mut BTreeSet<&'a str>,
+) -> Result<Vec<Planned>, StudyError> {
     check::study(study)?;
     shared::check(study)?;
-    let mut used = BTreeSet::new();
     let mut planned: Vec<Planned> = Vec::new();
     let mut ids = BTreeSet::new();
     for (number, experiment) in study.experiments.iter().enumerate() {
@@ -126,27 +174,19 @@ pub fn plan(study: &Study, library: &dyn Library) -> Result<Vec<Planned>, StudyE
                 return Err(maker.wrong("vary", &what));
             }
             for (suffix, varied) in variants(&run.vary) {
-                let made = maker.make(&suffix, &varied, &Values::new(), &mut used)?;
+                let made = maker.make(&suffix, &varied, &Values::new(), used)?;
                 if !ids.insert(made.id.clone()) {
                     return Err(maker.wrong("vary", "two runs of the same values"));
                 }
                 planned.push(made);
                 if !run.fit.is_empty() {
                     let suffix = with_fit(&suffix);
-                    let made = maker.make(&suffix, &varied, &run.fit, &mut used)?;
+                    let made = maker.make(&suffix, &varied, &run.fit, used)?;
                     planned.push(Planned { environments: Environments::Simulation, ..made });
                 }
             }
         }
     }
-    for (name, parameter) in &study.parameters {
-        let unused = parameter.sets.iter().find(|path| !used.contains(path.as_str()));
-        if let Some(path) = unused {
-            let what = format!("{path}: there is none in any run");
-            return Err(StudyError::at(format!("parameters.{name}.sets"), what));
-        }
-    }
-    check::planned(study, &planned)?;
     Ok(planned)
 }
 
@@ -194,6 +234,7 @@ impl<'a> Maker<'a> {
             why,
             topology,
             policies: self.read(&document, "policy")?,
+            tcp: self.read(&document, "tcp")?,
             mail: match &self.study.mail {
                 Some(_) if !self.run.messages.is_empty() => Some(self.read(&document, "mail")?),
                 _ => None,
@@ -206,6 +247,7 @@ impl<'a> Maker<'a> {
             above_scale: self.run.above_scale,
             analysed: self.run.analysed.clone(),
         };
+        planned.tcp.apply(&mut planned.topology);
         for message in planned.messages.iter_mut().filter(|message| message.name.is_empty()) {
             message.name = message.precedence.name().to_owned();
         }
@@ -264,6 +306,7 @@ impl<'a> Maker<'a> {
         document.insert("network".to_owned(), Value::Table(network));
         document.insert("messages".to_owned(), self.value(&self.run.messages)?);
         document.insert("loads".to_owned(), self.value(&self.run.loads)?);
+        document.insert("tcp".to_owned(), Value::Table(Table::new()));
         if let Some(mail) = &self.study.mail {
             document.insert("mail".to_owned(), self.value(mail)?);
         }

@@ -54,6 +54,8 @@ fn every_shipped_policy_is_read_and_written_again() {
         "bern-interior",
         "degeb-core",
         "degeb-edge",
+        "nato-flow-limit",
+        "nato-router-limit",
         "nato-single-queue-ordered",
         "nato-single-queue-wred",
         "nato-three-queues",

@@ -62,6 +62,8 @@ pub(super) struct ConnectionContext {
     pub(super) sent: u64,
     /// The mark of the peer's handshake as it arrived.
     pub(super) seen: Option<Dscp>,
+    /// Less than a full segment waits for an acknowledgement.
+    pub(super) nagle: bool,
     /// Octets that TCP takes beyond those it has sent.
     pub(super) not_sent: usize,
     /// Octets of a full segment.
@@ -261,7 +263,7 @@ impl Connection {
         let changed = full_segments != self.full_segments;
         if changed {
             self.full_segments = full_segments;
-            socket.set_nagle_enabled(full_segments);
+            socket.set_nagle_enabled(full_segments || context.nagle);
         }
         taken || (changed && !full_segments)
     }

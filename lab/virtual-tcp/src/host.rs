@@ -386,7 +386,8 @@ impl TcpHost {
         let (sent, seen) = meter.map_or((0, None), |meter| (meter.sent.octets, meter.seen));
         let headers = if connection.flow.local.is_ipv4() { 40 } else { 60 };
         let segment = self.device.mtu().saturating_sub(headers + 12);
-        let context = ConnectionContext { id, sent, seen, not_sent: self.tcp.not_sent, segment };
+        let TcpSettings { nagle, not_sent, .. } = self.tcp;
+        let context = ConnectionContext { id, sent, seen, nagle, not_sent, segment };
         let served = connection.serve(now, context, socket, &mut self.events);
         if served.ended {
             self.orphans.push((connection.handle, now));
@@ -437,7 +438,7 @@ impl TcpHost {
             Congestion::Cubic => CongestionControl::Cubic,
         });
         socket.set_ack_delay(self.tcp.delayed_ack.map(duration));
-        socket.set_nagle_enabled(false);
+        socket.set_nagle_enabled(self.tcp.nagle);
         socket.set_timeout(Some(duration(self.tcp.dead_after)));
         // Two of them may be lost.
         socket.set_keep_alive(Some(duration(self.tcp.dead_after / 4)));

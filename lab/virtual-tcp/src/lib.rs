@@ -15,8 +15,9 @@
 //!   segment. Of several segments lost in one window, the second waits for the retransmission timer, and
 //!   then TCP sends everything from there again.
 //! - **The retransmission timer is at least 1 s** (RFC 6298 2.4); on Linux 200 ms.
-//! - **The initial window is 2,048 octets** and cannot be set; on Linux ten segments (RFC 6928). On an
-//!   idle line of 512 kbit/s this costs about three round trips for each new connection.
+//! - **The initial window is 2,048 octets** and cannot be set, one full segment and a part; on Linux ten
+//!   segments (RFC 6928). On an idle line of 512 kbit/s this costs about three round trips for each new
+//!   connection. So a host with an initial window of two segments, as of 2007, is what every simulation has.
 //! - Congestion control is reno or cubic (RFC 9438). There is no bbr, no explicit congestion
 //!   notification, no pacing, no tail loss probe. The window is not validated after idle times, as with
 //!   Linux's `tcp_slow_start_after_idle = 0`.
@@ -29,6 +30,8 @@ mod device;
 mod host;
 mod segment;
 mod settings;
+#[cfg(test)]
+mod tests;
 
 pub use connection::MAX_UNSENT;
 pub use host::{ConnectionId, HostEvent, TcpHost};

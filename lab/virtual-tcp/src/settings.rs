@@ -11,6 +11,9 @@ pub struct TcpSettings {
     pub send_buffer: usize,
     /// Octets that may arrive before they are read, 4 KiB to 16 MiB: the largest window.
     pub receive_buffer: usize,
+    /// Nagle's algorithm (RFC 896): less than a full segment waits until all that was sent is
+    /// acknowledged.
+    pub nagle: bool,
     /// How long an acknowledgement may wait for another segment; `None`: it does not wait.
     pub delayed_ack: Option<Duration>,
     /// Whether segments have timestamps, 12 octets each.
@@ -25,6 +28,12 @@ pub struct TcpSettings {
     pub not_sent: usize,
 }
 
+impl TcpSettings {
+    /// The first congestion window of every connection in octets, as smoltcp has it: two segments of
+    /// 1,024 octets. It cannot be set.
+    pub const INITIAL_WINDOW: usize = 2_048;
+}
+
 impl Default for TcpSettings {
     /// As on Linux and in the daemon, as far as smoltcp has it. The window is smaller: smoltcp repairs
     /// slowly what is lost because a larger window fills the queue.
@@ -33,6 +42,7 @@ impl Default for TcpSettings {
             congestion: Congestion::Cubic,
             send_buffer: 512 << 10,
             receive_buffer: 64 << 10,
+            nagle: false,
             delayed_ack: Some(Duration::from_millis(40)),
             timestamps: true,
             connect_timeout: Duration::from_secs(10),

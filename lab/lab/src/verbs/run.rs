@@ -23,6 +23,10 @@ pub(crate) struct Args {
     /// Also, in simulation, the runs with values that were chosen to fit each printed one
     #[arg(long)]
     fits: bool,
+    /// Compare the study's rival explanations of what was printed, all or these: each makes the runs with
+    /// printed values in simulation, under its own settings, and is scored over all of them
+    #[arg(long, value_name = "NAME", num_args = 0.., conflicts_with_all = ["only", "all", "scale", "path"])]
+    hypotheses: Option<Vec<String>>,
     /// In simulation: the same router and MTA, with TCP in this program and simulated time
     #[arg(long, alias = "virtual")]
     simulation: bool,
@@ -71,8 +75,11 @@ impl Args {
         self.set.iter().try_for_each(|set| found.set(set))?;
         ctrlc::set_handler(testbed::clock::interrupt).context("for Ctrl-C")?;
         let directory = self.out.clone().unwrap_or_else(|| {
-            let environment =
-                if self.simulation { "simulation".to_owned() } else { format!("x{}", self.scale) };
+            let environment = match (&self.hypotheses, self.simulation) {
+                (Some(_), _) => "hypotheses".to_owned(),
+                (None, true) => "simulation".to_owned(),
+                (None, false) => format!("x{}", self.scale),
+            };
             Path::new("results").join(format!("{}-{environment}", found.name))
         });
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -94,11 +101,14 @@ impl Args {
             again: self.again,
             quiet: self.quiet,
         };
-        let mut outcome = runner::run(&found, &options)?;
         let mut machine = machine();
         if !self.set.is_empty() {
             machine.more.insert("set on the command line".to_owned(), self.set.join(", "));
         }
+        if let Some(names) = &self.hypotheses {
+            return compare(&found, names, &options, &machine, self.json.as_deref());
+        }
+        let mut outcome = runner::run(&found, &options)?;
         let floors = if options.only.is_empty() && self.set.is_empty() {
             floors(&report_of(&found, &outcome, &machine))
         } else {
@@ -182,6 +192,54 @@ fn floors(report: &report::StudyReport<'_>) -> Vec<study::Verdict> {
         })
     };
     floors.into_iter().filter_map(verdict).collect()
+}
+
+/// Compares the rival explanations of a study.
+fn compare(
+    found: &runner::FoundStudy,
+    names: &[String],
+    options: &RunnerOptions,
+    machine: &report::Machine,
+    json: Option<&Path>,
+) -> Result<ExitCode> {
+    let contest = runner::compete(found, names, options)?;
+    let distinguishing = &found.study.distinguish.items;
+    let made = contest.tried.iter().filter(|one| !one.rows.is_empty());
+    let scores: Vec<report::HypothesisScore> = made
+        .map(|one| {
+            report::HypothesisScore::new(&one.rival, &one.planned, &one.rows, distinguishing)
+        })
+        .collect();
+    let is_whole = scores.len() == contest.tried.len();
+    let is_empty = scores.is_empty();
+    let all = report::Hypotheses::new(&found.study, machine, scores);
+    let report = report::StudyReport {
+        study: &found.study,
+        planned: &[],
+        measured: &[],
+        rows: &[],
+        verdicts: &[],
+        machine,
+    };
+    all.write(&options.directory, &report).context("writing the report")?;
+    let printed = match json {
+        Some(file) if file.as_os_str() == "-" => all.json()?,
+        Some(file) => {
+            std::fs::write(file, all.json()?).with_context(|| file.display().to_string())?;
+            all.text()
+        }
+        None => all.text(),
+    };
+    super::print(&format!("{}\n", printed.trim_end()))?;
+    for (id, why) in &contest.failed {
+        super::note(&format!("failed: {id}: {why}"));
+    }
+    super::note(&format!("report: {}", options.directory.join("report.html").display()));
+    Ok(match (is_empty, is_whole && contest.failed.is_empty() && !contest.interrupted) {
+        (true, _) => ExitCode::FAILURE,
+        (false, true) => ExitCode::SUCCESS,
+        (false, false) => ExitCode::from(IN_PART),
+    })
 }
 
 /// The machine, the command and the time of the run.

@@ -3,6 +3,7 @@
 mod experiment;
 mod figures;
 mod head;
+mod hypotheses;
 mod markup;
 mod parameters;
 mod summary;
@@ -10,6 +11,7 @@ mod table;
 
 use crate::StudyReport;
 use crate::figures::loads;
+use crate::hypotheses::Hypotheses;
 use crate::view::View;
 use markup::Markup;
 
@@ -44,6 +46,29 @@ pub(crate) fn page(report: &StudyReport<'_>) -> String {
         expectations: MAX_EXPECTATIONS,
         notes: MAX_NOTES,
     };
+    whole(&view, |page| {
+        summary::write(page, &view, &mut left);
+        printed(page, report, &mut left);
+        figures::write(page, &view, &mut left);
+        for (number, experiment) in view.experiments.iter().enumerate() {
+            experiment::write(page, number, experiment, &mut left);
+        }
+        parameters::write(page, &view);
+        repeat(page, report);
+    })
+}
+
+/// A page of rivals alone.
+pub(crate) fn rivals(report: &StudyReport<'_>, rivals: &Hypotheses) -> String {
+    let view = View::new(report);
+    whole(&view, |page| {
+        hypotheses::write(page, rivals);
+        parameters::write(page, &view);
+        repeat(page, report);
+    })
+}
+
+fn whole(view: &View<'_>, main: impl FnOnce(&mut Markup)) -> String {
     let mut page = Markup::default();
     page.open("!DOCTYPE html", &[]);
     page.within("html", &[("lang", "en")], |page| {
@@ -54,21 +79,12 @@ pub(crate) fn page(report: &StudyReport<'_>) -> String {
                 &[("name", "viewport"), ("content", "width=device-width, initial-scale=1")],
             );
             page.open("meta", &[("name", "color-scheme"), ("content", "light dark")]);
-            page.element("title", &[], &report.study.title);
+            page.element("title", &[], &view.report.study.title);
             page.style(include_str!("style.css"));
         });
         page.within("body", &[], |page| {
-            page.within("header", &[], |page| head::write(page, &view));
-            page.within("main", &[], |page| {
-                summary::write(page, &view, &mut left);
-                printed(page, report, &mut left);
-                figures::write(page, &view, &mut left);
-                for (number, experiment) in view.experiments.iter().enumerate() {
-                    experiment::write(page, number, experiment, &mut left);
-                }
-                parameters::write(page, &view);
-                repeat(page, report);
-            });
+            page.within("header", &[], |page| head::write(page, view));
+            page.within("main", &[], main);
         });
     });
     page.done()

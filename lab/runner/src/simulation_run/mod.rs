@@ -273,6 +273,11 @@ fn tcp(planned: &Planned) -> Result<TcpSettings> {
             tcp.send_buffer = most.clamp(4 << 10, 16 << 20);
         }
     }
+    tcp.not_sent = tcp.not_sent.min(tcp.send_buffer);
+    tcp.nagle = planned.tcp.nagle.unwrap_or(tcp.nagle);
+    if let Some(delay) = planned.tcp.delayed_ack {
+        tcp.delayed_ack = Some(delay.0).filter(|delay| !delay.is_zero());
+    }
     // A transfer that is starved is waited for, as on the testbed.
     tcp.dead_after = Duration::from_secs(3_600);
     Ok(tcp)

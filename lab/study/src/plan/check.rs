@@ -46,10 +46,10 @@ pub(super) fn study(study: &Study) -> Result<(), StudyError> {
     Ok(())
 }
 
-const NO_NAME: &str = "no name: 1 to 64 letters, digits, `-`, `_` and `.`";
+pub(crate) const NO_NAME: &str = "no name: 1 to 64 letters, digits, `-`, `_` and `.`";
 
 /// It names files, and stands in references to values.
-fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     let is = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     !text.is_empty() && text.len() <= 64 && text.chars().all(is) && !text.starts_with('.')
 }
@@ -70,6 +70,7 @@ pub(super) fn run(planned: &Planned) -> Result<(), StudyError> {
     if !(1..=crate::MAX_REPEAT).contains(&planned.repeat) {
         return Err(StudyError::at("repeat", format!("1 to {} times", crate::MAX_REPEAT)));
     }
+    planned.tcp.check()?;
     let mut names = BTreeSet::new();
     let all = messages.iter().map(|message| &message.name).chain(loads.iter().map(|l| &l.name));
     for name in all {
@@ -275,6 +276,7 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), StudyErr
         }
     }
     crate::printed::check(study, &items)?;
+    crate::hypothesis::check(study, &items)?;
     figures(study, planned)?;
     for (number, figure) in study.over_time.iter().enumerate() {
         if let Some((_, item)) = figure.items.iter().find(|(_, item)| !items.contains(item)) {

@@ -4,16 +4,16 @@ use router::policy::Name;
 use std::collections::BTreeMap;
 use toml::Value;
 
-pub(super) type Values = BTreeMap<Name, Value>;
+pub(crate) type Values = BTreeMap<Name, Value>;
 
 /// How many combinations there are; `None` beyond what can be counted.
-pub(super) fn count(vary: &BTreeMap<Name, Vec<Value>>) -> Option<usize> {
+pub(crate) fn count(vary: &BTreeMap<Name, Vec<Value>>) -> Option<usize> {
     vary.values().try_fold(1usize, |all, values| all.checked_mul(values.len()))
 }
 
 /// Every combination, the last parameter changing fastest, each with what is put behind the run's
 /// name; one without anything where nothing is varied.
-pub(super) fn variants(vary: &BTreeMap<Name, Vec<Value>>) -> Vec<(String, Values)> {
+pub(crate) fn variants(vary: &BTreeMap<Name, Vec<Value>>) -> Vec<(String, Values)> {
     let mut all = vec![Values::new()];
     for (name, values) in vary {
         let with = |variant: &Values, value: &Value| {
