@@ -4,7 +4,6 @@
 use anyhow::Result;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use study::file::with_new_name;
 use study::{Library, Study};
@@ -150,36 +149,30 @@ impl FoundStudy {
         UsageError::error(self.file.mistake_at(&wrong.path, &wrong.what).to_string())
     }
 
-    /// A digest of the study as it is read, of its topology and of each policy that a run has, by the
-    /// name of the file. Comments and layout have no part in it.
+    /// A digest of all that decides the rows with printed values and is shown beside them: the runs with
+    /// their networks and policies, what is printed, the headline, and what was fitted. By the name of the
+    /// study's file. Other experiments, comments and layout have no part in it.
     ///
     /// # Errors
     /// The study is invalid: see [`FoundStudy::plan`].
     pub fn inputs(&self) -> Result<BTreeMap<String, String>> {
-        let digest = |text: &str| -> Result<String> {
-            let read: toml::Table = toml::from_str(text)?;
-            let octets = Sha256::digest(serde_json::to_vec(&read)?);
-            Ok(octets.iter().take(8).map(|octet| format!("{octet:02x}")).collect())
-        };
-        // What is asked of the results does not make them.
-        let mut study = self.study.without_rivals();
-        if let Some(headline) = &mut study.headline {
-            (headline.within_15_percent, headline.within_factor_2) = (None, None);
-        }
-        let topology = &study.network.topology;
-        let text = |found: Result<String, String>| found.map_err(anyhow::Error::msg);
-        let mut inputs = BTreeMap::from([
-            (format!("{}.toml", self.name), digest(&toml::to_string(&study)?)?),
-            (format!("{topology}.toml"), digest(&text(self.topology(topology))?)?),
-        ]);
-        let planned = self.plan()?;
-        for name in planned.iter().flat_map(|planned| planned.policies.keys()) {
-            let file = format!("{name}.toml");
-            if let Entry::Vacant(entry) = inputs.entry(file) {
-                entry.insert(digest(&text(self.policy(name))?)?);
-            }
-        }
-        Ok(inputs)
+        let mut planned = self.plan()?;
+        planned.retain(|run| {
+            run.messages.iter().any(|message| !message.paper.is_empty())
+                || run.loads.iter().any(|load| !load.paper.is_empty() || !load.paper_tos.is_empty())
+        });
+        planned.iter_mut().for_each(|run| run.experiment = 0);
+        // Of a parameter that such a run leaves alone nothing is shown.
+        let used = |name: &&String| planned.iter().any(|run| run.settings.contains_key(*name));
+        let fits = self.study.parameters.iter().filter(|(name, _)| used(name));
+        let fits: Vec<_> = fits.map(|(name, parameter)| (name, &parameter.fits)).collect();
+        let headline = self.study.headline.as_ref().map(|headline| (&headline.with, &headline.why));
+        let relations: Vec<_> = self.study.experiments.iter().map(|one| &one.printed).collect();
+        let relations: Vec<_> = relations.into_iter().flatten().collect();
+        let octets = serde_json::to_vec(&(&planned, fits, headline, relations))?;
+        let digest = Sha256::digest(octets);
+        let digest = digest.iter().take(8).map(|octet| format!("{octet:02x}")).collect();
+        Ok(BTreeMap::from([(format!("{}.toml", self.name), digest)]))
     }
 
     fn text(&self, kind: &str, name: &str, shipped: &[Shipped]) -> Result<String, String> {
