@@ -5,7 +5,8 @@
 //! dropped. So never more than the burst and one packet of a priority branch are ahead of the
 //! others, also of packets that arrive later. While nothing waits, the line keeps up, and all
 //! packets pass. A packet that conforms and is queued takes its tokens. The other branches share
-//! what priority leaves, by the virtual times of [`Fair`] in proportion to their reservations.
+//! what priority leaves, by the virtual times of [`Fair`] in proportion to their reservations: the lowest
+//! finish time sends, as Cisco's lowest sequence number does.
 //! Bandwidth that a branch does not use goes to the others in the same proportion.
 
 use super::BranchOrder;
@@ -45,7 +46,7 @@ impl ClassBased {
             Reservation::Weight(_) => None,
         };
         let policers = reserved.into_iter().map(policer).collect();
-        ClassBased { policers, fair: Fair::new(&weights) }
+        ClassBased { policers, fair: Fair::by_finish(&weights) }
     }
 }
 

@@ -41,6 +41,8 @@ struct Lane {
 #[derive(Debug)]
 pub(crate) struct Fair {
     lanes: Vec<Lane>,
+    /// Whether a branch waits for its virtual start.
+    waits: bool,
     /// The sum of all weights.
     sum: u64,
     now: u128,
@@ -60,7 +62,15 @@ impl Fair {
             Lane { weight, start: 0, ready: false }
         };
         let lanes: Vec<Lane> = weights.iter().map(lane).collect();
-        Fair { sum: lanes.iter().map(|lane| lane.weight).sum(), lanes, now: 0 }
+        Fair { sum: lanes.iter().map(|lane| lane.weight).sum(), lanes, waits: true, now: 0 }
+    }
+
+    /// Of all branches that are ready the one with the lowest F sends, whether its S has come or not
+    /// (starting potentials, Stiliadis and Varma 1996). In the long run the shares are the same. A
+    /// branch of high weight keeps the line until it has been served as far as the others' next packets
+    /// finish: nothing gets between its first packets after a pause.
+    pub(crate) fn by_finish(weights: &[f64]) -> Fair {
+        Fair { waits: false, ..Fair::new(weights) }
     }
 
     /// As [`super::BranchOrder::next`].
@@ -87,7 +97,7 @@ impl Fair {
         for (place, (lane, ready)) in self.lanes.iter().zip(branches).enumerate() {
             if let Readiness::Now(length) = ready
                 && lane.ready
-                && lane.start <= self.now
+                && (lane.start <= self.now || !self.waits)
             {
                 let candidate = (lane.start + steps(*length, lane.weight), place);
                 best = Some(best.map_or(candidate, |best| best.min(candidate)));
@@ -130,5 +140,29 @@ mod tests {
         let expected: Vec<_> = (1..=10).flat_map(|place| [0, place]).collect();
         assert_eq!(order, expected);
         assert_eq!(fair.next(&[Readiness::Empty; 11]), None);
+    }
+
+    /// Two branches that always have packets of 1,000 octets, the second 50 times the first's weight and
+    /// from the second packet on only: which of them sends.
+    fn order(mut fair: Fair) -> Vec<usize> {
+        let both = [Readiness::Now(1_000); 2];
+        let mut order = Vec::new();
+        for number in 0..110 {
+            let ready = if number == 0 { [both[0], Readiness::Empty] } else { both };
+            let place = fair.next(&ready).unwrap();
+            fair.sent(place, 1_000);
+            order.push(place);
+        }
+        order
+    }
+
+    #[test]
+    fn by_finish_nothing_gets_between_the_first_packets_of_a_heavy_branch() {
+        let eager = order(Fair::by_finish(&[1.0, 50.0]));
+        assert_eq!(eager[..10], [0, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
+        let patient = order(Fair::new(&[1.0, 50.0]));
+        let light = |order: &[usize]| order.iter().filter(|place| **place == 0).count();
+        assert_eq!((light(&eager), light(&patient)), (3, 3), "the shares are the same");
+        assert!(eager.windows(2).all(|two| two != [0, 0]));
     }
 }
