@@ -90,6 +90,13 @@ const CALLS: &[Call] = &[
         environment: Environment::Simulation,
         half: 0,
     },
+    Call {
+        name: "recommended-matrix",
+        arguments: &["recommended-matrix", "--simulation"],
+        environment: Environment::Simulation,
+        half: 1,
+        near: 0,
+    },
 ];
 
 /// What is read of the numbers that a call writes.

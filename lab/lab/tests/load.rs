@@ -42,6 +42,7 @@ fn what_is_sent_over_loopback_is_counted_by_flow_and_mark() {
         transport: Transport::Tcp,
         size: 5_000,
         packets: Some(12),
+        segment: Some(500),
         congestion: Some("reno".into()),
         ..flow(v4, Dscp::CS2)
     };

@@ -20,9 +20,11 @@ mod cover;
 mod dots;
 mod draw;
 mod encode;
+mod grid;
 mod style;
 
 pub use dots::{Band, Dot, Dots, MAX_ROWS, Reach};
+pub use grid::{Cell, Grid, GridRow, MAX_LINES};
 
 use encode::Drawing;
 

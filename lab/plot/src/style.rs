@@ -64,3 +64,7 @@ pub(crate) fn font() -> bool {
 
 /// Behind values that are as they should be, and behind those that nearly are.
 pub(crate) const BANDS: [RGBColor; 2] = [RGBColor(198, 226, 205), RGBColor(238, 240, 226)];
+
+/// Behind numbers of cells: as they should be, nearly, and not. Distinct in grey too.
+pub(crate) const SHADES: [RGBColor; 3] =
+    [RGBColor(198, 226, 205), RGBColor(250, 222, 150), RGBColor(226, 140, 110)];

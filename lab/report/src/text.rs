@@ -27,7 +27,7 @@ struct Column {
 }
 
 /// All there are; but for the names, a table has those in which a row has something.
-const COLUMNS: [Column; 21] = [
+const COLUMNS: [Column; 23] = [
     Column { head: "table", cell: |row| row.table.clone() },
     Column { head: "row", cell: marked },
     Column { head: "paper s", cell: |row| printed(row, Measure::Seconds) },
@@ -40,6 +40,8 @@ const COLUMNS: [Column; 21] = [
     Column { head: "fitted ratio", cell: fitted },
     Column { head: "paper % of base", cell: |row| printed(row, Measure::BasePercent) },
     Column { head: "ours % of base", cell: percent_of_base },
+    Column { head: "bound s", cell: bound_seconds },
+    Column { head: "bound in % of ours", cell: |row| ours(row, Measure::BoundPercent) },
     Column { head: "paper loss %", cell: |row| printed(row, Measure::LossPercent) },
     Column { head: "ours loss %", cell: |row| ours(row, Measure::LossPercent) },
     Column { head: "paper delay ms", cell: |row| printed(row, Measure::DelayMs) },
@@ -90,6 +92,11 @@ pub(crate) fn seconds(row: &StudyRow) -> String {
 
 pub(crate) fn kbit_s(row: &StudyRow) -> String {
     ranged(bounded(row.kbit_s, row.kbit_s_less_than, "<"), row, Measure::KbitS)
+}
+
+/// The seconds of its bound.
+pub(crate) fn bound_seconds(row: &StudyRow) -> String {
+    row.more.get("bound_seconds").map_or(NONE.to_owned(), |seconds| number::short(*seconds))
 }
 
 /// What was printed: a value, a bound, or what it is between.

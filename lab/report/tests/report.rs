@@ -365,7 +365,7 @@ fn ten_thousand_runs_are_within_bounds() {
 fn figures(made: &Made) -> BTreeMap<String, plot::Figure> {
     let figure = |picture: report::Picture| match picture.drawn {
         report::Drawn::Figure(figure) => Some((picture.name, figure)),
-        report::Drawn::Dots(_) => None,
+        report::Drawn::Dots(_) | report::Drawn::Grid(_) => None,
     };
     made.report().pictures().into_iter().filter_map(figure).collect()
 }

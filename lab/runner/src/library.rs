@@ -26,8 +26,7 @@ macro_rules! shipped {
     };
 }
 
-const STUDIES: Shipped =
-    shipped!("studies": "bern-2002", "degeb-2007", "isode-nato-2007", "tcp-models");
+const STUDIES: Shipped = shipped!("studies": "bern-2002", "degeb-2007", "isode-nato-2007", "recommended-matrix", "tcp-models");
 const TOPOLOGIES: Shipped = shipped!("topologies": "bern", "degeb", "nato", "pair");
 const POLICIES: Shipped = shipped!(
     "policies": "bern-ef-af", "bern-interior", "degeb-core", "degeb-edge",

@@ -2,9 +2,10 @@
 
 use crate::file::{Environments, Expect, Study};
 use crate::measured::Environment;
-use crate::row::{LESS_THAN, MORE_THAN, Measure, StudyRow, tos, whole};
+use crate::row::{LESS_THAN, MORE_THAN, Measure, StudyRow, plain_item, tos, whole};
 use router::policy::Name;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The result of an expectation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,6 +74,12 @@ impl Known {
         Known { low: self.low - other.high, high: self.high - other.low }
     }
 
+    /// The lower one where low is worse, else the higher one.
+    fn worse(self, other: Known, is_low: bool) -> Known {
+        let of = if is_low { f64::min } else { f64::max };
+        Known { low: of(self.low, other.low), high: of(self.high, other.high) }
+    }
+
     /// Whether it is within bounds; `None` where that is not known.
     fn within(self, least: f64, most: f64) -> Option<bool> {
         if self.low >= least && self.high <= most {
@@ -115,6 +122,51 @@ fn arrival(experiment: &str, expect: &Expect, rows: &[StudyRow]) -> Verdict {
     }
 }
 
+/// The rows of all combinations that an expectation is about: those of its run with its values.
+fn each<'a>(
+    experiment: &str,
+    expect: &Expect,
+    each: &BTreeMap<Name, toml::Value>,
+    rows: &'a [StudyRow],
+) -> Vec<&'a StudyRow> {
+    let item = reference(experiment, &expect.value).map(|(item, _)| item).unwrap_or_default();
+    let is_it = |row: &&StudyRow| {
+        plain_item(&row.item) == item
+            && each.iter().all(|(name, value)| row.with.get(name) == Some(value))
+    };
+    rows.iter().filter(is_it).collect()
+}
+
+/// Checks that an expectation about each of some combinations can be met.
+///
+/// # Errors
+/// The reason for which it cannot, as a sentence.
+pub(crate) fn check_each(
+    experiment: &str,
+    expect: &Expect,
+    each: &BTreeMap<Name, toml::Value>,
+    planned: &[crate::Planned],
+) -> Result<(), String> {
+    if expect.to.is_some() || expect.minus.is_some() || expect.during.is_some() {
+        return Err("each goes without during, to and minus".to_owned());
+    }
+    if expect.at_least.is_some() == expect.at_most.is_some() {
+        return Err("of each, either at_least or at_most".to_owned());
+    }
+    let item = reference(experiment, &expect.value);
+    let (item, _) = item.ok_or_else(|| format!("{:?}: no `run/item.value`", expect.value))?;
+    let mut runs = planned.iter().filter(|run| {
+        let has = |name: &String| plain_item(&format!("{}/{name}", run.id)) == item;
+        run.messages.iter().map(|message| &message.name).any(has)
+            || run.loads.iter().map(|load| &load.name).any(has)
+    });
+    let is_in = |run: &crate::Planned| each.iter().all(|(n, v)| run.special.get(n) == Some(v));
+    match runs.any(is_in) {
+        true => Ok(()),
+        false => Err(format!("{:?}: no combination has these values", expect.value)),
+    }
+}
+
 /// Whether an expectation is about the environment that its row was made on, or none was made yet.
 fn is_asked(experiment: &str, expect: &Expect, rows: &[StudyRow]) -> bool {
     let item = match expect.arrives.is_empty() {
@@ -122,6 +174,10 @@ fn is_asked(experiment: &str, expect: &Expect, rows: &[StudyRow]) -> bool {
         false => Some(whole(experiment, &expect.value)),
     };
     let item = item.unwrap_or_default();
+    if let Some(values) = &expect.each {
+        let its = each(experiment, expect, values, rows);
+        return its.is_empty() || its.iter().any(|row| is_of(row, expect.environment));
+    }
     let is_its = |row: &StudyRow| match item.strip_suffix(ALL) {
         Some(run) => row.item.strip_prefix(run).is_some_and(|rest| rest.starts_with('/')),
         None => row.item == item,
@@ -134,6 +190,15 @@ fn verdict(experiment: &str, expect: &Expect, rows: &[StudyRow]) -> Verdict {
     if !expect.arrives.is_empty() {
         return arrival(experiment, expect, rows);
     }
+    if let Some(values) = &expect.each {
+        let measure = reference(experiment, &expect.value).map(|(_, measure)| measure);
+        let its = each(experiment, expect, values, rows);
+        let all = its.iter().filter(|row| is_of(row, expect.environment));
+        let all = all.map(|row| known(row, measure?, None, expect.environment));
+        // All that matters is the worst.
+        let worst = all.reduce(|one, other| Some(one?.worse(other?, expect.at_least.is_some())));
+        return of_known(experiment, expect, worst.flatten());
+    }
     let value = read(experiment, &expect.value, expect.during.as_deref(), rows, expect.environment);
     let read = |text: &String| read(experiment, text, None, rows, expect.environment);
     let known = match (&expect.to, &expect.minus) {
@@ -141,6 +206,10 @@ fn verdict(experiment: &str, expect: &Expect, rows: &[StudyRow]) -> Verdict {
         (Some(to), _) => value.zip(read(to)).and_then(|(value, to)| value.ratio(to)),
         (None, Some(minus)) => value.zip(read(minus)).map(|(value, minus)| value.minus(minus)),
     };
+    of_known(experiment, expect, known)
+}
+
+fn of_known(experiment: &str, expect: &Expect, known: Option<Known>) -> Verdict {
     let (least, most) = (expect.at_least, expect.at_most);
     Verdict {
         experiment: experiment.to_owned(),
@@ -203,10 +272,9 @@ fn known(
             Some(Known { low: row.seconds_more_than?, high: f64::INFINITY })
         }
         (None, Measure::KbitS) => Some(Known { low: 0.0, high: row.kbit_s_less_than? }),
-        (None, Measure::BasePercent) => {
-            let bound = |suffix: &str| {
-                row.more.get(&format!("{}{suffix}", Measure::BasePercent.name())).copied()
-            };
+        (None, Measure::BasePercent | Measure::BoundPercent) => {
+            let bound =
+                |suffix: &str| row.more.get(&format!("{}{suffix}", measure.name())).copied();
             let (low, high) = (bound(MORE_THAN), bound(LESS_THAN));
             (low.is_some() || high.is_some())
                 .then(|| Known { low: low.unwrap_or(0.0), high: high.unwrap_or(f64::INFINITY) })
@@ -238,6 +306,7 @@ mod tests {
             what: String::new(),
             value: value.to_owned(),
             during: None,
+            each: None,
             to: to.map(str::to_owned),
             minus: None,
             at_least: least,

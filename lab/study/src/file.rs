@@ -72,6 +72,9 @@ pub struct Study {
     /// Pictures of what several runs gave, beside those that every experiment has.
     #[serde(rename = "figure", default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<StudyFigure>,
+    /// Pictures of cells, where rows of several runs meet.
+    #[serde(rename = "grid", default, skip_serializing_if = "Vec::is_empty")]
+    pub grids: Vec<StudyGrid>,
     /// Figures that were printed, drawn of ours.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over_time: Vec<LoadFigure>,
@@ -297,6 +300,10 @@ pub struct StudyRun {
     /// Parameters that take each of these values: a run for each combination.
     #[serde(default)]
     pub vary: BTreeMap<Name, Vec<Value>>,
+    /// Only so many of the combinations: a covering array, in which each pair of values comes first, and
+    /// then as many triples as there is room for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cells: Option<usize>,
     /// Values of parameters that fit what is printed of this run: a second run beside it, marked, that
     /// counts for nothing. It is made in simulation, where the command line has `--fits` or `--all`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -368,18 +375,44 @@ pub struct StudyMessage {
     pub precedence: Precedence,
     /// Octets of its body.
     pub size: OctetSize,
+    /// Whether it is sent, for a parameter.
+    #[serde(default = "is_sent", skip_serializing_if = "is_true")]
+    pub sent: bool,
     /// The time or the event after which it is submitted.
     #[serde(default)]
     pub start: StudyStart,
-    /// The message whose rate is 100 percent of its own: `experiment/run/message`.
+    /// The message whose rate is 100 percent of its own: `experiment/run/message`. `{NAME}` in it is the
+    /// value of a parameter here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
+    /// Where it waits for packets of others, for its bound: see [`crate::bound`]. It needs a base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<StudyBound>,
     /// What was printed, by the names of a row's values, or those with `_more_than` or `_less_than`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub paper: BTreeMap<Name, f64>,
     /// Why the measured values do not fit the printed ones, where that is known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub no_fit_reason: String,
+}
+
+fn is_sent() -> bool {
+    true
+}
+
+fn is_true(is: &bool) -> bool {
+    *is
+}
+
+/// What the bound of a message is computed from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a bound")]
+pub struct StudyBound {
+    /// The ports at which it waits, each named as `router.port`.
+    pub hops: Vec<String>,
+    /// From when a full packet begins at a hop until what it sets free arrives there, on the idle path.
+    pub round_trip: Span,
 }
 
 /// A moment of a run.
@@ -452,6 +485,10 @@ pub struct StudyLoad {
     /// Octets of a packet's payload, or of one write.
     #[serde(default = "payload")]
     pub payload: u16,
+    /// Most octets of payload in a segment, of TCP: what is below [`MIN_SEGMENT`] is that. UDP has
+    /// `payload`, so that a parameter can set both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<u16>,
     /// Its mark.
     #[serde(default = "best_effort")]
     pub dscp: Dscp,
@@ -517,6 +554,9 @@ fn is_empty(distinguishing: &Distinguish) -> bool {
     distinguishing.items.is_empty()
 }
 
+/// The shortest limit of a segment that Linux takes.
+pub const MIN_SEGMENT: u16 = 88;
+
 fn payload() -> u16 {
     1_000
 }
@@ -562,6 +602,10 @@ pub struct Expect {
     /// the policy of its code point, in IP packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub during: Option<Name>,
+    /// Of all combinations of a run that varies parameters, those with these values: the value that is
+    /// furthest from what it must be. The reference names the run without values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub each: Option<BTreeMap<Name, Value>>,
     /// The value it is divided by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
@@ -599,6 +643,32 @@ pub struct StudyFigure {
     /// From above to below.
     #[serde(rename = "panel")]
     pub panels: Vec<FigurePanel>,
+}
+
+/// A picture of cells: the lowest of a value among the rows that meet in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[serde(expecting = "a table of a grid")]
+pub struct StudyGrid {
+    /// Its name, unlike any other: that of its file.
+    pub name: Name,
+    /// Text to show.
+    pub title: String,
+    /// The result that the grid shows, as text.
+    #[serde(default)]
+    pub about: String,
+    /// The value of a row.
+    pub value: Name,
+    /// `experiment/run/item`, each run as in the file, without the values of what it varies.
+    pub of: Vec<String>,
+    /// The parameters whose values are the rows of cells.
+    pub down: Vec<Name>,
+    /// Those whose values are the columns.
+    pub across: Vec<Name>,
+    /// A value of at least this is as it should be.
+    pub good: f64,
+    /// One of at least this nearly is.
+    pub fair: f64,
 }
 
 /// Lines with one axis of values.

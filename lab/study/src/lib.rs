@@ -10,6 +10,7 @@
 //!
 //! This crate tunes nothing: the file of a study has every setting, by name and with a reason.
 
+pub mod bound;
 mod during;
 pub mod expect;
 pub mod file;

@@ -1,6 +1,7 @@
 //! From a study's file to runs, each with all it needs.
 
 mod check;
+mod covering;
 mod shared;
 mod variant;
 
@@ -169,11 +170,16 @@ fn planned<'a>(
             let path = format!("experiment[{number}].run[{place}]");
             let maker = Maker { study, library, number, experiment, run, path };
             let room = check::MAX_RUNS - planned.len().min(check::MAX_RUNS);
-            if variant::count(&run.vary).is_none_or(|count| count > room) {
-                let what = format!("more than {} runs in all", check::MAX_RUNS);
-                return Err(maker.wrong("vary", &what));
-            }
-            for (suffix, varied) in variants(&run.vary) {
+            let count = variant::count(&run.vary);
+            let varied = match run.cells {
+                None if count.is_some_and(|count| count <= room) => variants(&run.vary),
+                Some(most) if most <= room => maker.cells(count, most)?,
+                _ => {
+                    let what = format!("more than {} runs in all", check::MAX_RUNS);
+                    return Err(maker.wrong("vary", &what));
+                }
+            };
+            for (suffix, varied) in varied {
                 let made = maker.make(&suffix, &varied, &Values::new(), used)?;
                 if !ids.insert(made.id.clone()) {
                     return Err(maker.wrong("vary", "two runs of the same values"));
@@ -248,11 +254,31 @@ impl<'a> Maker<'a> {
             analysed: self.run.analysed.clone(),
         };
         planned.tcp.apply(&mut planned.topology);
-        for message in planned.messages.iter_mut().filter(|message| message.name.is_empty()) {
-            message.name = message.precedence.name().to_owned();
+        planned.messages.retain(|message| message.sent);
+        for message in &mut planned.messages {
+            if message.name.is_empty() {
+                message.name = message.precedence.name().to_owned();
+            }
+            message.base = message.base.take().map(|base| with_values(base, &planned.settings));
         }
         check::run(&planned).map_err(|wrong| self.wrong(&wrong.path, &wrong.what))?;
         Ok(planned)
+    }
+
+    /// Some of the combinations.
+    fn cells(
+        &self,
+        count: Option<usize>,
+        most: usize,
+    ) -> Result<Vec<(String, Values)>, StudyError> {
+        if self.run.vary.is_empty() || most == 0 {
+            return Err(self.wrong("cells", "at least one, of a run that varies parameters"));
+        }
+        if count.is_none_or(|count| count > covering::MAX_COMBINATIONS) {
+            let what = format!("chosen of more than {} combinations", covering::MAX_COMBINATIONS);
+            return Err(self.wrong("cells", &what));
+        }
+        Ok(variant::cells(&self.run.vary, most))
     }
 
     fn wrong(&self, path: &str, what: &str) -> StudyError {
@@ -348,9 +374,9 @@ impl<'a> Maker<'a> {
     ) -> Result<(), StudyError> {
         let parameters = self.study.parameters.iter();
         let sets = parameters.flat_map(|(name, parameter): (_, &'a Parameter)| {
-            parameter.sets.iter().map(move |path| (name, path.as_str()))
+            parameter.sets.iter().map(move |path| (name, path.as_str(), parameter))
         });
-        for (name, text) in sets {
+        for (name, text, parameter) in sets {
             let invalid = |error: PathError| {
                 StudyError::at(format!("parameters.{name}.sets"), error.to_string())
             };
@@ -367,7 +393,8 @@ impl<'a> Maker<'a> {
                 }
                 continue;
             }
-            match toml_path::set(document, text, value.clone()) {
+            let named = value.as_str().and_then(|value| parameter.values.get(value));
+            match toml_path::set(document, text, named.unwrap_or(value).clone()) {
                 Ok(()) => {
                     used.insert(text);
                 }
@@ -394,6 +421,13 @@ pub(crate) fn with_fit(run: &str) -> String {
 /// The item of the run that a fitting one stands beside.
 pub(crate) fn without_fit(item: &str) -> String {
     item.replacen(&format!("{FIT}]"), "", 1).replacen(&format!("{FIT},"), "[", 1)
+}
+
+/// A reference with the values of parameters in place of `{NAME}`.
+fn with_values(reference: String, settings: &Values) -> String {
+    settings.iter().fold(reference, |text, (name, value)| {
+        text.replace(&format!("{{{name}}}"), &variant::plain(value))
+    })
 }
 
 /// Whether `policy.NAME` is a policy of this run.

@@ -1,5 +1,6 @@
 //! The rows of the tables: a message or a load of a run, beside what was printed.
 
+use crate::bound;
 use crate::during::{self, Asked};
 use crate::file::{self, Study};
 use crate::fit::{self, Fit};
@@ -21,6 +22,8 @@ pub enum Measure {
     KbitS,
     /// Its rate in percent of that of its base.
     BasePercent,
+    /// The seconds of its bound in percent of its own: see [`crate::bound`].
+    BoundPercent,
     /// Lost of a load.
     LossPercent,
     /// One-way delay of a load, the median.
@@ -37,10 +40,11 @@ pub enum Measure {
 
 impl Measure {
     /// All, as in files and JSON.
-    pub const NAMES: [&str; 9] = [
+    pub const NAMES: [&str; 10] = [
         "seconds",
         "kbit_s",
         "base_percent",
+        "bound_percent",
         "loss_percent",
         "delay_ms",
         "delay_p99_ms",
@@ -48,10 +52,11 @@ impl Measure {
         "round_trip_ms",
         "round_trip_p99_ms",
     ];
-    const ALL: [Measure; 9] = [
+    const ALL: [Measure; 10] = [
         Measure::Seconds,
         Measure::KbitS,
         Measure::BasePercent,
+        Measure::BoundPercent,
         Measure::LossPercent,
         Measure::DelayMs,
         Measure::DelayP99Ms,
@@ -189,6 +194,17 @@ pub(crate) fn whole(experiment: &str, reference: &str) -> String {
     }
 }
 
+/// `experiment/run/item`, the run as in the file, without the values of what it varies.
+pub fn plain_item(item: &str) -> String {
+    match (item.find('['), item.rfind("]/")) {
+        (Some(from), Some(to)) if from < to => {
+            let (before, after) = (item.get(..from), item.get(to + 1..));
+            [before, after].into_iter().flatten().collect()
+        }
+        _ => item.to_owned(),
+    }
+}
+
 /// The rows of what was measured, in the order of the study; of runs that were made several times, their
 /// medians.
 pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<StudyRow> {
@@ -198,6 +214,7 @@ pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<St
     }
     let asked = during::asked(study);
     let mut bases = BTreeMap::new();
+    let mut waits = BTreeMap::new();
     let (mut rows, mut fitted) = (Vec::new(), Vec::new());
     for planned in planned {
         let Some(measured) = by_id.get(planned.id.as_str()) else { continue };
@@ -208,15 +225,15 @@ pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<St
             let times = makers.iter().filter_map(|maker| {
                 Some(maker.message(message, maker.measured.messages.get(place)?))
             });
-            (times.collect::<Vec<_>>(), &message.base)
+            (times.collect::<Vec<_>>(), &message.base, Some(message))
         });
         let loads = planned.loads.iter().enumerate().map(|(place, load)| {
             let loads = makers
                 .iter()
                 .filter_map(|maker| Some(maker.load(load, maker.measured.loads.get(place)?)));
-            (loads.collect(), &load.base)
+            (loads.collect(), &load.base, None)
         });
-        for (repeated, base) in messages.chain(loads) {
+        for (repeated, base, message) in messages.chain(loads) {
             let Some(row) = combined(&repeated) else { continue };
             if let Some(base) = base {
                 let base = whole(planned.experiment_name(), base);
@@ -224,6 +241,8 @@ pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<St
                 let fitting = fitting.filter(|item| is_measured(item, &by_id));
                 bases.insert(row.item.clone(), fitting.unwrap_or(base));
             }
+            let seconds = message.and_then(|of| bound::waiting(planned, of, row.environment));
+            waits.extend(seconds.map(|seconds| (row.item.clone(), seconds)));
             fitted.push(planned.fitted.clone());
             rows.push(row);
         }
@@ -233,6 +252,7 @@ pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<St
         }
     }
     percentages(&mut rows, &bases);
+    bound::add(&mut rows, &bases, &waits);
     let mut rows = fit::joined(rows.into_iter().zip(fitted).collect());
     crate::printed::add(study, planned, &mut rows);
     rows

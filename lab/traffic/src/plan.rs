@@ -17,6 +17,8 @@ pub(super) const LONGEST: Duration = Duration::from_secs(3_600);
 pub(super) const MAX_TCP_FLOWS: usize = 64;
 /// The longest payload of a packet, in octets.
 pub(super) const MAX_PACKET: u32 = 65_000;
+/// What Linux takes as the longest payload of a segment, in octets.
+pub(super) const SEGMENTS: std::ops::RangeInclusive<u32> = 88..=65_000;
 /// The longest block of a stream, in octets.
 pub(super) const MAX_BLOCK: u32 = 1 << 20;
 
@@ -82,6 +84,10 @@ pub struct FlowPlan {
     /// The congestion control of a TCP flow; the system's where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<String>,
+    /// Most octets of payload in a segment of a TCP flow, 88 to 65,000; as many as the path permits
+    /// where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<u32>,
     /// So many flows alike, with a socket each, spread over an interval; 1 where absent.
     #[serde(default = "one")]
     pub copies: usize,
@@ -212,6 +218,7 @@ impl FlowPlan {
             packets: None,
             start: Span::default(),
             congestion: None,
+            segment: None,
             copies: 1,
             echo: false,
         }
@@ -248,6 +255,12 @@ impl FlowPlan {
         }
         if self.congestion.is_some() && self.transport == Transport::Udp {
             return Err(("congestion", "UDP has none".into()));
+        }
+        if self.segment.is_some_and(|octets| !SEGMENTS.contains(&octets)) {
+            return Err(("segment", format!("{} to {} octets", SEGMENTS.start(), SEGMENTS.end())));
+        }
+        if self.segment.is_some() && self.transport == Transport::Udp {
+            return Err(("segment", "UDP has none".into()));
         }
         if self.echo && self.transport == Transport::Tcp {
             return Err(("echo", "only UDP is sent back".into()));

@@ -20,6 +20,8 @@ const BACKLOG: usize = 2;
 const ORPHANED: Duration = Duration::from_secs(60);
 /// When a socket that is due now and does nothing is polled again.
 const POLL_AGAIN: Duration = Duration::from_millis(1);
+/// The shortest limit of a segment that Linux takes.
+const MIN_SEGMENT: u16 = 88;
 /// Local ports of connections that the host makes.
 const EPHEMERAL: std::ops::Range<u16> = 32_768..61_000;
 
@@ -94,6 +96,8 @@ pub struct TcpHost {
     device: Device,
     listeners: BTreeMap<u16, Listener>,
     connections: BTreeMap<ConnectionId, Connection>,
+    /// Connections whose segments are shorter than the path permits, and their longest payload.
+    segments: BTreeMap<Flow, u16>,
     /// Sockets whose connection has ended, and since when.
     orphans: Vec<(SocketHandle, Time)>,
     meters: BTreeMap<Flow, Meter>,
@@ -147,6 +151,7 @@ impl TcpHost {
             device,
             listeners: BTreeMap::new(),
             connections: BTreeMap::new(),
+            segments: BTreeMap::new(),
             orphans: Vec::new(),
             meters: BTreeMap::new(),
             past: Vec::new(),
@@ -189,6 +194,14 @@ impl TcpHost {
         self.connections.insert(id, Connection::new(handle, flow, state));
         self.due = Some(now);
         id
+    }
+
+    /// Limits the payload of the segments that a connection sends, as TCP_MAXSEG does: 88 octets or
+    /// more. Right after [`TcpHost::connect`], before the peer has answered.
+    pub fn limit_segments(&mut self, id: ConnectionId, octets: u16) {
+        if let Some(connection) = self.connections.get(&id) {
+            self.segments.insert(connection.flow, octets.max(MIN_SEGMENT));
+        }
     }
 
     /// Queues octets to send.
@@ -248,8 +261,10 @@ impl TcpHost {
         if let Some(syn) = syn {
             let headers = if syn.from.is_ipv4() { 40 } else { 60 };
             let limit = mtu(syn.from.ip()).saturating_sub(headers);
-            segment::clamp(&mut octets, transport, u16::try_from(limit).unwrap_or(u16::MAX));
             let flow = Flow { local: syn.to, remote: syn.from };
+            let own = self.segments.get(&flow).copied().unwrap_or(u16::MAX);
+            let limit = u16::try_from(limit).unwrap_or(u16::MAX).min(own);
+            segment::clamp(&mut octets, transport, limit);
             if let Some(listener) = self.listeners.get(&syn.to.port()).filter(|_| syn.is_first()) {
                 let dscp = listener.dscp;
                 let known = self.meters.get(&flow).is_some_and(|meter| !self.is_past(flow, meter));

@@ -85,6 +85,9 @@ struct SendArgs {
     /// TCP's congestion control
     #[arg(long, requires = "tcp")]
     congestion: Option<String>,
+    /// Most octets of payload in a segment of TCP
+    #[arg(long, requires = "tcp", value_name = "OCTETS")]
+    segment: Option<u32>,
     /// From this address
     #[arg(long, value_name = "ADDRESS")]
     from: Option<IpAddr>,
@@ -159,6 +162,7 @@ impl SendArgs {
                 jitter: self.jitter,
                 packets: self.packets,
                 congestion: self.congestion.clone(),
+                segment: self.segment,
                 copies: self.flows,
                 echo: self.echo,
                 ..FlowPlan::udp(to, self.rate, self.size)

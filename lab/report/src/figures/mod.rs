@@ -2,6 +2,7 @@
 
 mod beside;
 mod flows;
+pub(crate) mod grid;
 pub(crate) mod loads;
 pub(crate) mod over_time;
 pub(crate) mod ratios;
@@ -23,6 +24,8 @@ pub enum Drawn {
     Figure(plot::Figure),
     /// A row each.
     Dots(plot::Dots),
+    /// Cells.
+    Grid(plot::Grid),
 }
 
 /// A picture and the name of its file.
@@ -43,6 +46,7 @@ impl Picture {
         match &self.drawn {
             Drawn::Figure(figure) => figure.svg(),
             Drawn::Dots(dots) => dots.svg(),
+            Drawn::Grid(grid) => grid.svg(),
         }
     }
 
@@ -54,6 +58,7 @@ impl Picture {
         match &self.drawn {
             Drawn::Figure(figure) => figure.png(),
             Drawn::Dots(dots) => dots.png(),
+            Drawn::Grid(grid) => grid.png(),
         }
     }
 }
@@ -82,6 +87,11 @@ pub(crate) fn all(report: &StudyReport<'_>) -> Vec<Picture> {
     for asked in &report.study.figures {
         if let Some(figure) = varied::figure(&view, asked) {
             add(asked.name.clone(), Drawn::Figure(figure));
+        }
+    }
+    for asked in &report.study.grids {
+        if let Some(grid) = grid::figure(&view, asked) {
+            add(asked.name.clone(), Drawn::Grid(grid));
         }
     }
     let sweeps = view.experiments.iter().flat_map(|experiment| {

@@ -30,7 +30,9 @@ const MAX_PANELS: usize = 3;
 
 /// The sweeps of an experiment: one for each of its runs that varies something and was made.
 pub(crate) fn sweeps(experiment: &Experiment<'_>) -> Vec<Sweep> {
-    let runs = experiment.file.runs.iter().filter(|run| !run.vary.is_empty());
+    // Of some of the combinations a line has few points: a grid shows them.
+    let is_swept = |run: &&file::StudyRun| !run.vary.is_empty() && run.cells.is_none();
+    let runs = experiment.file.runs.iter().filter(is_swept);
     runs.filter_map(|run| one(experiment, run)).collect()
 }
 

@@ -7,8 +7,8 @@ use crate::number::{self, NONE};
 use crate::outside;
 use crate::score::{has_own_settings, own_settings};
 use crate::text::{
-    TCP_FACTOR, TCP_FACTOR_MEANS, has_tcp_factor, kbit_s, lacks_fit, ours, printed, seconds,
-    tcp_factor, tos_received, tos_sent,
+    TCP_FACTOR, TCP_FACTOR_MEANS, bound_seconds, has_tcp_factor, kbit_s, lacks_fit, ours, printed,
+    seconds, tcp_factor, tos_received, tos_sent,
 };
 use crate::view::Experiment;
 use study::StudyRow;
@@ -25,7 +25,7 @@ struct Column {
 }
 
 /// All there are; a table has those in which a row has something.
-const COLUMNS: [Column; 27] = [
+const COLUMNS: [Column; 29] = [
     Column {
         head: "precedence",
         class: "wide",
@@ -66,6 +66,13 @@ const COLUMNS: [Column; 27] = [
         class: OURS,
         cell: |row| ours(row, Measure::BasePercent),
         scored: Some(Measure::BasePercent),
+    },
+    Column { head: "bound s", class: "number", cell: bound_seconds, scored: None },
+    Column {
+        head: "bound in % of ours",
+        class: OURS,
+        cell: |row| ours(row, Measure::BoundPercent),
+        scored: None,
     },
     Column {
         head: "paper loss %",

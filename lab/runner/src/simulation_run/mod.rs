@@ -246,6 +246,7 @@ fn flows(planned: &Planned, load: &file::StudyLoad, place: usize) -> Result<Vec<
                 dscp: load.dscp,
                 octets: load.octets.map(|octets| octets.0.div_ceil(flows)),
                 rate,
+                segment: load.segment.map(|segment| segment.max(file::MIN_SEGMENT)),
                 start,
                 stop,
             }),

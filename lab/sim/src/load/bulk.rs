@@ -100,6 +100,9 @@ impl Transfer {
         }
         let Some(host) = simulated.host(self.from) else { return };
         let id = host.connect(now, self.local, load.to, load.dscp);
+        if let Some(octets) = load.segment {
+            host.limit_segments(id, octets);
+        }
         let owner = Owner::Bulk { load: self.place, side: BulkSide::Source };
         simulated.owners.insert((self.from, id), owner);
         self.connection = Some(id);

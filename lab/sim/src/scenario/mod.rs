@@ -192,6 +192,8 @@ pub struct BulkLoad {
     pub octets: Option<u64>,
     /// Most octets of payload a second, times eight.
     pub rate: Option<u64>,
+    /// Most octets of payload in a segment, where it is less than the path permits.
+    pub segment: Option<u16>,
     /// From when.
     pub start: Duration,
     /// Until when at most: what was not sent by then is not sent.

@@ -55,6 +55,7 @@ fn a_transfer_keeps_to_its_rate_and_stops_at_its_end() {
         dscp: Dscp::CS1,
         octets: None,
         rate: Some(200_000),
+        segment: None,
         start: seconds(5),
         stop: Some(seconds(25)),
     }));
@@ -66,6 +67,24 @@ fn a_transfer_keeps_to_its_rate_and_stops_at_its_end() {
     assert!(load.received.first.unwrap() > seconds(5));
     assert!(load.done.unwrap() > seconds(25) && load.done.unwrap() < seconds(26), "{load:?}");
     assert_eq!(outcome.ended, seconds(40), "nothing ends it before its time");
+}
+
+#[test]
+fn the_segments_of_a_transfer_can_be_short() {
+    let packets = |segment| {
+        let mut scenario = pair("2Mbit", 10);
+        scenario.sites.clear();
+        let SimulatedLoad::Tcp(bulk) = bulk(Some(100_000), "10.0.2.2:9") else { panic!() };
+        scenario.loads.push(SimulatedLoad::Tcp(BulkLoad { segment, ..bulk }));
+        let outcome = run(&scenario).unwrap();
+        assert_eq!(outcome.loads[0].received.octets, 100_000);
+        let connection = outcome.tcp.iter().find(|of| of.remote.port() == 9).unwrap();
+        connection.sent.segments
+    };
+    let (whole, short, least) = (packets(None), packets(Some(500)), packets(Some(1)));
+    assert!((60..100).contains(&whole), "{whole}");
+    assert!((200..300).contains(&short), "{short}");
+    assert!((1_100..1_500).contains(&least), "as short as Linux has them: {least}");
 }
 
 #[test]

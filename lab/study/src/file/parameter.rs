@@ -31,6 +31,9 @@ pub struct Parameter {
     /// Text to show.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
+    /// Values with names, which stand for them wherever a value is given: short ones for tables.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<Name, Value>,
     /// The reason for this value.
     pub why: String,
     /// What it is set in, parameters in the order of their names: paths below `network` (the topology), `policy.NAME`, `mail`, `messages` and

@@ -113,6 +113,9 @@ fn analysed(planned: &Planned) -> Result<(), String> {
 
 fn message(planned: &Planned, message: &StudyMessage) -> Result<(), String> {
     paper(&message.paper)?;
+    if let Some(bound) = &message.bound {
+        crate::bound::check(planned, bound)?;
+    }
     if planned.mail.is_none() {
         return Err("a message, and the study has no [mail]".to_owned());
     }
@@ -278,6 +281,7 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), StudyErr
     crate::printed::check(study, &items)?;
     crate::hypothesis::check(study, &items)?;
     figures(study, planned)?;
+    grids(study, planned)?;
     for (number, figure) in study.over_time.iter().enumerate() {
         if let Some((_, item)) = figure.items.iter().find(|(_, item)| !items.contains(item)) {
             let path = format!("over_time[{number}].items");
@@ -304,6 +308,11 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), StudyErr
                 if !udp.contains(&crate::row::whole(&experiment.name, &expect.value)) {
                     return Err(StudyError::at(path, "arrives is of a load of UDP"));
                 }
+                continue;
+            }
+            if let Some(each) = &expect.each {
+                crate::expect::check_each(&experiment.name, expect, each, planned)
+                    .map_err(|what| StudyError::at(&path, what))?;
                 continue;
             }
             let bounds = [expect.at_least, expect.at_most];
@@ -369,6 +378,42 @@ fn arrival(
         ));
     }
     Ok(())
+}
+
+/// Grids have a value and rows.
+fn grids(study: &Study, planned: &[Planned]) -> Result<(), StudyError> {
+    for (number, grid) in study.grids.iter().enumerate() {
+        let wrong = |key: &str, what: String| StudyError::at(format!("grid[{number}].{key}"), what);
+        let unlike = study.grids.iter().take(number).all(|other| other.name != grid.name);
+        if !is_name(&grid.name) || !unlike {
+            return Err(wrong("name", "no name, or that of another grid".to_owned()));
+        }
+        if Measure::from_name(&grid.value).is_none() {
+            let what = format!("{:?}: one of {}", grid.value, Measure::NAMES.join(", "));
+            return Err(wrong("value", what));
+        }
+        for (key, names) in [("down", &grid.down), ("across", &grid.across)] {
+            let missing = names.iter().find(|name| !study.parameters.contains_key(*name));
+            if names.is_empty() || missing.is_some() {
+                let missing = missing.map_or("", String::as_str);
+                return Err(wrong(key, format!("{missing:?}: no parameter")));
+            }
+        }
+        let all: BTreeSet<String> = planned.iter().flat_map(|run| plain_items(run)).collect();
+        if let Some(missing) = grid.of.iter().find(|item| !all.contains(*item)) {
+            return Err(wrong(
+                "of",
+                format!("{missing:?}: no `experiment/run/item` has this name"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Its items, the run as in the file.
+fn plain_items(planned: &Planned) -> Vec<String> {
+    let plain = |item: String| crate::row::plain_item(&item);
+    items(planned).into_iter().map(plain).collect()
 }
 
 /// Names of figures, and what their lines refer to.

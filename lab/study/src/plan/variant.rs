@@ -1,5 +1,6 @@
 //! The combinations of parameters that are varied.
 
+use super::covering;
 use router::policy::Name;
 use std::collections::BTreeMap;
 use toml::Value;
@@ -9,6 +10,19 @@ pub(crate) type Values = BTreeMap<Name, Value>;
 /// How many combinations there are; `None` beyond what can be counted.
 pub(crate) fn count(vary: &BTreeMap<Name, Vec<Value>>) -> Option<usize> {
     vary.values().try_fold(1usize, |all, values| all.checked_mul(values.len()))
+}
+
+/// Those of a covering array: see [`covering`].
+pub(super) fn cells(vary: &BTreeMap<Name, Vec<Value>>, most: usize) -> Vec<(String, Values)> {
+    let sizes: Vec<usize> = vary.values().map(Vec::len).collect();
+    let values = |cell: &Vec<usize>| -> Values {
+        let places = vary.iter().zip(cell);
+        places
+            .filter_map(|((name, all), place)| Some((name.clone(), all.get(*place)?.clone())))
+            .collect()
+    };
+    let cells = covering::cells(&sizes, most);
+    cells.iter().map(values).map(|values| (suffix(&values), values)).collect()
 }
 
 /// Every combination, the last parameter changing fastest, each with what is put behind the run's

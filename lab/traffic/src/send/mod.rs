@@ -235,6 +235,9 @@ fn open(flow: &FlowPlan) -> Result<Socket> {
             .set_tcp_congestion(congestion.as_bytes())
             .with_context(|| format!("congestion control {congestion:?}"))?;
     }
+    if let Some(octets) = flow.segment {
+        socket.set_tcp_mss(octets).with_context(|| format!("segments of {octets} octets"))?;
+    }
     if flow.transport == Transport::Udp {
         // The system reports a full queue, and the sender counts it.
         enable_tos_reports(&socket, flow.to.is_ipv4(), flow.to.is_ipv6());

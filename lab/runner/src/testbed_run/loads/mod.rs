@@ -219,6 +219,9 @@ fn sender(
         Protocol::Udp => {}
         Protocol::Tcp => {
             command.arg("--tcp");
+            if let Some(segment) = load.segment {
+                command.args(["--segment", &segment.max(study::file::MIN_SEGMENT).to_string()]);
+            }
         }
         Protocol::Echo => {
             command.arg("--echo");

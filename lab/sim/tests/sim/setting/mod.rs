@@ -117,6 +117,7 @@ pub(crate) fn bulk(octets: Option<u64>, to: &str) -> SimulatedLoad {
         dscp: Dscp::CS0,
         octets,
         rate: None,
+        segment: None,
         start: Duration::ZERO,
         stop: None,
     })
