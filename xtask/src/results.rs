@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn each_study_has_a_page_with_printed_values() {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let is_empty = |study: &&str| {
             let page = fs::read_to_string(root.join(format!("docs/results/{study}.md"))).unwrap();
             rows(&page, MARK).unwrap() == 0

@@ -95,7 +95,6 @@ const CALLS: &[Call] = &[
         arguments: &["recommended-matrix", "--simulation"],
         environment: Environment::Simulation,
         half: 1,
-        near: 0,
     },
 ];
 
