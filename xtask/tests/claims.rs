@@ -5,7 +5,7 @@
 //! counts (`rows_near`), or a row as `experiment/run/item`, of which the seconds are meant. `>` in place of
 //! `=`: ours was given up after so long.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may")]
 
 use serde_json::Value;
 

@@ -14,7 +14,6 @@ pub mod bound;
 mod during;
 pub mod expect;
 pub mod file;
-mod fit;
 pub mod hypothesis;
 pub mod measured;
 pub mod plan;
@@ -28,12 +27,11 @@ pub mod tcp_factor;
 
 pub use expect::{Verdict, judge};
 pub use file::Study;
-pub use fit::Fit;
 pub use hypothesis::{Hypothesis, Rival, plan_rival};
 pub use measured::Measured;
 pub use plan::{Library, Planned, plan};
 pub use repeat::{MAX_REPEAT, Range};
-pub use row::{StudyRow, rows};
+pub use row::{Fit, StudyRow, rows};
 pub use scale::Scale;
 pub use tcp::PlannedTcp;
 

@@ -1,9 +1,12 @@
 //! The rows of the tables: a message or a load of a run, beside what was printed.
 
+mod fit;
+
+pub use fit::Fit;
+
 use crate::bound;
 use crate::during::{self, Asked};
 use crate::file::{self, Study};
-use crate::fit::{self, Fit};
 use crate::measured::{Environment, LoadMeasured, Measured, MessageTimes, PassedCount};
 use crate::repeat::{Range, combined};
 use crate::skew::Skew;

@@ -103,7 +103,7 @@ fn with_nagle_and_delayed_acknowledgement_two_small_writes_wait_for_the_timer() 
     let tcp = TcpSettings { delayed_ack, ..TcpSettings::default() };
     let at_once = Pair::new(&tcp).request();
     assert!(at_once < Duration::from_millis(10), "{at_once:?}");
-    let stalled = Pair::new(&TcpSettings { nagle: true, ..tcp.clone() }).request();
+    let stalled = Pair::new(&TcpSettings { nagle: true, ..tcp }).request();
     let timer = Duration::from_millis(200)..Duration::from_millis(215);
     assert!(timer.contains(&stalled), "{stalled:?}");
     // Either alone does not.

@@ -399,7 +399,7 @@ fn grids(study: &Study, planned: &[Planned]) -> Result<(), StudyError> {
                 return Err(wrong(key, format!("{missing:?}: no parameter")));
             }
         }
-        let all: BTreeSet<String> = planned.iter().flat_map(|run| plain_items(run)).collect();
+        let all: BTreeSet<String> = planned.iter().flat_map(plain_items).collect();
         if let Some(missing) = grid.of.iter().find(|item| !all.contains(*item)) {
             return Err(wrong(
                 "of",
