@@ -463,6 +463,8 @@ proptest! {
         let sum: f64 = parts.iter().map(|(weight, _, _)| f64::from(*weight)).sum();
         let most = |lane: usize| parts[lane].1.max(parts[lane].2) as f64;
         let longest = (0..parts.len()).map(most).fold(0.0, f64::max);
+        let slowest = |lane: usize| most(lane) / f64::from(parts[lane].0);
+        let slowest = (0..parts.len()).map(slowest).fold(0.0, f64::max);
         // The lowest and highest difference of two lanes, while all have packets waiting.
         let mut spans: BTreeMap<(usize, usize), (f64, f64)> = BTreeMap::new();
         for round in 0..400_u64 {
@@ -492,6 +494,7 @@ proptest! {
                     let packets = most(i) / wi + most(j) / wj;
                     let allowed = match kind {
                         1 => quantum as f64 + packets,
+                        2 => 2.0 * (slowest + packets + longest / sum),
                         _ => 2.0 * (packets + longest / sum),
                     };
                     let within = span.1 - span.0;

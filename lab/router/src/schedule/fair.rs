@@ -68,7 +68,9 @@ impl Fair {
     /// Of all branches that are ready the one with the lowest F sends, whether its S has come or not
     /// (starting potentials, Stiliadis and Varma 1996). In the long run the shares are the same. A
     /// branch of high weight keeps the line until it has been served as far as the others' next packets
-    /// finish: nothing gets between its first packets after a pause.
+    /// finish: nothing gets between its first packets after a pause. It may be ahead of its ideal
+    /// service by so much, a packet of the slowest branch: S is up to V + M, M being the longest L/w of
+    /// all branches, and the difference of two branches is within `2 (M + Lmax/wi + Lmax/wj + Lmax/W)`.
     pub(crate) fn by_finish(weights: &[f64]) -> Fair {
         Fair { waits: false, ..Fair::new(weights) }
     }
@@ -147,7 +149,7 @@ mod tests {
     fn order(mut fair: Fair) -> Vec<usize> {
         let both = [Readiness::Now(1_000); 2];
         let mut order = Vec::new();
-        for number in 0..110 {
+        for number in 0..1_100 {
             let ready = if number == 0 { [both[0], Readiness::Empty] } else { both };
             let place = fair.next(&ready).unwrap();
             fair.sent(place, 1_000);
@@ -162,7 +164,8 @@ mod tests {
         assert_eq!(eager[..10], [0, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
         let patient = order(Fair::new(&[1.0, 50.0]));
         let light = |order: &[usize]| order.iter().filter(|place| **place == 0).count();
-        assert_eq!((light(&eager), light(&patient)), (3, 3), "the shares are the same");
+        let shares = (light(&eager), light(&patient));
+        assert!(shares.0.abs_diff(shares.1) <= 1, "the shares are the same: {shares:?}");
         assert!(eager.windows(2).all(|two| two != [0, 0]));
     }
 }
