@@ -128,25 +128,13 @@ fn a_study_is_measured_kept_and_not_made_twice() {
     assert_ne!(changed["measured"][1], first["measured"][1]);
 }
 
-/// The published study, in simulation: what its authors saw holds, and the rows that its settings
-/// were fitted to come near what is printed.
+/// Parts of the published study, in simulation: what its authors saw holds, and rows of its one setting
+/// come near what is printed.
 #[test]
 fn the_isode_and_nato_study_holds_in_simulation() {
     let directory = tempfile::tempdir().unwrap();
     let arguments = ["run", "isode-nato-2007", "--simulation", "--out", "out", "--json", "-"];
-    let experiments = [
-        "round1-single",
-        "round2-baseline",
-        "round2-overlap",
-        "round2-loaded",
-        "round2-loaded-routine",
-        "round2-single",
-        "round2-wred-loaded",
-        "load-alone",
-        "c4-drop-strength",
-        "recommended",
-        "fill",
-    ];
+    let experiments = ["round1-single", "round2-baseline", "round2-overlap", "load-alone"];
     let all = [&arguments[..], &experiments].concat();
     let output = lab(directory.path(), &all).output().unwrap();
     let results = numbers(&output);
@@ -159,30 +147,16 @@ fn the_isode_and_nato_study_holds_in_simulation() {
         let row = rows.iter().find(|row| row["item"] == item).unwrap();
         row["ratio"].as_f64().unwrap_or_else(|| panic!("{row}"))
     };
-    // What the window and the scheduler decide.
+    // What the one window decides. All rows, and how many of them are near, are asked for by the
+    // headline of the study's file, in `cargo xtask studies`.
     for item in [
         // Its channel is open when it is submitted.
         "round1-single/1kB/flash",
         "round1-single/100kB/flash",
         "round1-single/10MB/flash",
-        "round2-baseline/1MB/routine",
-        "round2-baseline/10MB/routine",
-        "round2-overlap/overlap/routine",
-        "round2-loaded/immediate-10MB/immediate",
-        "round2-single/1MB/routine",
-        "round2-single/10MB/routine",
     ] {
         let ratio = ratio(item);
         assert!((0.85..=1.16).contains(&ratio), "{item}: {ratio}");
-    }
-    // What loss decides.
-    for item in [
-        "round2-loaded-routine/routine-1MB/routine",
-        "round2-loaded/routine-10kB/routine",
-        "round2-wred-loaded/immediate-1MB/immediate",
-    ] {
-        let ratio = ratio(item);
-        assert!((0.5..=2.0).contains(&ratio), "{item}: {ratio}");
     }
     // Each message of a run has its own line over time.
     let measured = results["measured"].as_array().unwrap();

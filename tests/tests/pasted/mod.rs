@@ -51,6 +51,7 @@ const LINES: &[(&str, &str, How)] = &[
     ("docs/analyse.md", "lab analyse --live", How::Read),
     ("docs/analyse.md", "lab exec naples lab analyse --live", How::Interrupted),
     ("docs/studies.md", "lab run", How::Read),
+    ("docs/studies.md", "python3 tests/score", How::Not), // writes into the checkout
 ];
 
 /// What was done before a block is pasted, by the page and a line of the block.
