@@ -39,7 +39,7 @@ pub enum Closeness {
     Near,
     /// Within a factor of two.
     Factor,
-    /// AboveScale.
+    /// Beyond a factor of two.
     Far,
     /// Only a bound is known, and it may be near.
     Unknown,

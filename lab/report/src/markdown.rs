@@ -86,12 +86,10 @@ fn head(text: &mut String, report: &Summary, now: Option<&BTreeMap<String, Strin
         );
     }
     if let Some(headline) = report.headline.as_ref().filter(|headline| !headline.with.is_empty()) {
-        let with = headline.with.iter();
-        let with = with.map(|(name, value)| format!("`{name} = {}`", number::setting(value)));
-        let with = with.collect::<Vec<_>>().join(", ");
         let _ = writeln!(
             text,
-            "One setting of messaging and hosts for all rows: {with}. {}\n",
+            "One setting of messaging and hosts for all rows: `{}`. {}\n",
+            number::settings(&headline.with),
             headline.why.trim()
         );
     }

@@ -55,6 +55,12 @@ pub(crate) fn size(octets: u64) -> String {
     format!("{text} {name}")
 }
 
+/// Settings by name: `checkpoint = 1024, window = 2`.
+pub(crate) fn settings(with: &std::collections::BTreeMap<String, toml::Value>) -> String {
+    let each = with.iter().map(|(name, value)| format!("{name} = {}", setting(value)));
+    each.collect::<Vec<_>>().join(", ")
+}
+
 /// A ratio: `0.97`, `12.3`, `0.004`.
 pub(crate) fn ratio(value: f64) -> String {
     if !value.is_finite() {

@@ -17,7 +17,7 @@ pub struct Score {
     pub near: usize,
     /// Within a factor of 2.
     pub factor: usize,
-    /// AboveScale.
+    /// Beyond a factor of 2.
     pub far: usize,
     /// Only a bound of ours is known, and it may be near.
     pub unknown: usize,

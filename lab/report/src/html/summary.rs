@@ -87,16 +87,13 @@ fn tiles(page: &mut Markup, view: &View<'_>, detail: &ScoreDetail) {
 /// The one setting of all rows, and what was fitted.
 fn headline(page: &mut Markup, view: &View<'_>, detail: &ScoreDetail) {
     if let Some(headline) = &view.report.study.headline {
-        let with = headline.with.iter();
-        let with = with.map(|(name, value)| format!("{name} = {}", crate::number::setting(value)));
-        let with: Vec<String> = with.collect();
+        let with = match headline.with.is_empty() {
+            true => "none".to_owned(),
+            false => crate::number::settings(&headline.with),
+        };
         page.within("p", &[], |page| {
             page.text("One setting of messaging and hosts for all rows with printed values: ");
-            page.element(
-                "code",
-                &[],
-                &if with.is_empty() { "none".to_owned() } else { with.join(", ") },
-            );
+            page.element("code", &[], &with);
             page.text(". ");
             page.text(&headline.why);
         });

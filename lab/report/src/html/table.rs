@@ -327,10 +327,7 @@ fn name(page: &mut Markup, row: &StudyRow, reasons: &Reasons) {
             page.element("small", &[("class", "special")], &missed);
         }
         if let Some(fit) = &row.fit {
-            let with =
-                fit.with.iter().map(|(name, value)| format!("{name}={}", number::setting(value)));
-            let with: Vec<String> = with.collect();
-            let fitted = format!("fitted with {}: {}", with.join(", "), fit.why);
+            let fitted = format!("fitted with {}: {}", number::settings(&fit.with), fit.why);
             page.element("small", &[("class", "special")], &fitted);
         }
         let special = own_settings(row);
