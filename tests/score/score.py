@@ -62,7 +62,9 @@ def judge(ours, exactly, low, high):
     if low <= least and most <= high:
         return "near"
     if is_known:
-        return kind_of_ratio(least / (low if least < low else high))
+        # A bound says nothing of how far the printed value was from it: outside is never near.
+        kind = kind_of_ratio(least / (low if least < low else high))
+        return "factor" if kind == "near" else kind
     # No value that ours can have is within the range.
     if least > high:
         return "far" if least / high > 2 else "unknown"

@@ -17,6 +17,13 @@ pub fn replace(page: &str, name: &str, by: &str) -> Result<String> {
     Ok(format!("{before}{begin}\n{}\n\n<!-- end -->\n{after}", by.trim_end()))
 }
 
+/// The names of all marks of a page, in their order.
+pub fn names(page: &str) -> Vec<&str> {
+    page.lines()
+        .filter_map(|line| line.strip_prefix("<!-- figures: ")?.strip_suffix(" -->"))
+        .collect()
+}
+
 /// What stands between the marks of this name.
 ///
 /// # Errors
@@ -50,6 +57,7 @@ mod tests {
             "a\n<!-- figures: x -->\n\nnew\n\n<!-- end -->\nb\n<!-- figures: y -->\n<!-- end -->\n";
         assert_eq!(new, whole);
         assert_eq!(replace(&new, "x", "new").unwrap(), whole, "as often as wanted");
+        assert_eq!(names(page), ["x", "y"]);
         let error = replace(page, "z", "").unwrap_err().to_string();
         assert!(error.contains("figures: z"), "{error}");
     }

@@ -6,9 +6,9 @@ use anyhow::{Context as _, Result, bail};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use xtask::marks::replace;
+use xtask::marks::{names, replace};
 
-/// Makes the published studies in simulation, stores their results in docs/results/data, and puts every
+/// Makes the studies in simulation, stores their results in docs/results/data, and puts every
 /// printed value beside ours into docs/results, between the marks: some minutes. What is stored of the
 /// testbed goes onto the pages too.
 #[derive(clap::Args)]
@@ -19,10 +19,17 @@ pub(crate) struct Args {
     /// Only the pages, from what is stored
     #[arg(long)]
     stored: bool,
+    /// Also what rival explanations predict: some minutes more
+    #[arg(long, conflicts_with = "stored")]
+    hypotheses: bool,
 }
 
 /// The studies with a page in docs/results.
-const STUDIES: [&str; 3] = ["isode-nato-2007", "bern-2002", "degeb-2007"];
+const STUDIES: [&str; 4] = ["isode-nato-2007", "bern-2002", "degeb-2007", MATRIX];
+/// The one without printed values.
+const MATRIX: &str = "recommended-matrix";
+/// The one with rival explanations; docs/studies.md has their figures.
+const RIVALS: &str = "isode-nato-2007";
 /// The mark on a page.
 const MARK: &str = "printed";
 
@@ -39,6 +46,9 @@ impl Args {
             if !self.stored {
                 sound &= made(workspace, &lab, study)?;
             }
+            if self.hypotheses && *study == RIVALS {
+                sound &= rivals(workspace, &lab, study)?;
+            }
             pages(workspace, &lab, study)?;
         }
         Ok(Outcome::from_passed(sound))
@@ -47,21 +57,41 @@ impl Args {
 
 /// Makes a study in simulation, and stores its results; whether all its expectations hold.
 fn made(workspace: &Workspace, lab: &Path, study: &str) -> Result<bool> {
-    let summary = workspace.root().join(DATA).join(format!("{study}.simulation.json"));
+    let options: &[&str] = match study {
+        MATRIX => &["matrix", "--simulation", "--summary"],
+        _ => &["--simulation", "--fits", "--summary"],
+    };
+    run(workspace, lab, study, options, "simulation")
+}
+
+/// Makes the runs of rival explanations, and stores what they predict.
+fn rivals(workspace: &Workspace, lab: &Path, study: &str) -> Result<bool> {
+    run(workspace, lab, study, &["--hypotheses", "--json"], "hypotheses")
+}
+
+/// Runs a study with these options, of which the last one wants the name of the file to be stored.
+fn run(
+    workspace: &Workspace,
+    lab: &Path,
+    study: &str,
+    options: &[&str],
+    kind: &str,
+) -> Result<bool> {
+    let name = format!("{DATA}/{study}.{kind}.json");
     let made = Command::new(lab)
-        .args(["run", study, "--simulation", "--fits", "--again", "--quiet", "--out"])
-        .arg(workspace.built("debug")?.join("results").join(study))
-        .arg("--summary")
-        .arg(&summary)
+        .args(["run", study, "--again", "--quiet", "--out"])
+        .arg(workspace.built("debug")?.join("results").join(format!("{study}-{kind}")))
+        .args(options)
+        .arg(workspace.root().join(&name))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .status()
         .with_context(|| format!("lab run {study}"))?;
     // 1: an expectation does not hold; 3: one is not known. The page shows it.
     if !matches!(made.code(), Some(0 | 1 | 3)) {
-        bail!("lab run {study} --simulation: {made}");
+        bail!("lab run {study} {}: {made}", options.join(" "));
     }
-    println!("wrote {DATA}/{study}.simulation.json");
+    println!("wrote {name}");
     Ok(made.success())
 }
 
@@ -70,17 +100,32 @@ fn pages(workspace: &Workspace, lab: &Path, study: &str) -> Result<()> {
     let name = format!("docs/results/{study}.md");
     let path = workspace.root().join(&name);
     let mut page = fs::read_to_string(&path).with_context(|| format!("reading {name}"))?;
-    for (kind, mark) in [("simulation", MARK), ("testbed", "testbed")] {
-        let stored = workspace.root().join(DATA).join(format!("{study}.{kind}.json"));
-        if !stored.exists() {
-            continue;
+    let marks: Vec<String> = names(&page).into_iter().map(str::to_owned).collect();
+    for mark in marks {
+        let mut command = Command::new(lab);
+        command.arg("report").current_dir(workspace.root().join(DATA));
+        let mut words = mark.split(' ');
+        let kinds: &[&str] = match words.next() {
+            Some(MARK) => &["simulation"],
+            Some("testbed") => &["testbed"],
+            Some("beside") => &["simulation", "testbed"],
+            Some("by") => match words.next() {
+                Some("simulation") => &["simulation"],
+                _ => &["testbed"],
+            },
+            _ => bail!("{name}: {mark:?} is none of {MARK}, testbed, beside and by"),
+        };
+        if mark.starts_with("by ") {
+            command.args(words.next().map(|parameter| format!("--by={parameter}")));
         }
-        let tables = Command::new(lab).arg("report").arg(&stored).output().context("lab report")?;
+        command.args(kinds.iter().map(|kind| format!("{study}.{kind}.json")));
+        command.args(words.map(|experiment| format!("--experiment={experiment}")));
+        let tables = command.output().context("lab report")?;
         if !tables.status.success() {
-            bail!("lab report: {}", String::from_utf8_lossy(&tables.stderr).trim());
+            bail!("{name}: {mark}: {}", String::from_utf8_lossy(&tables.stderr).trim());
         }
         let tables = String::from_utf8_lossy(&tables.stdout);
-        page = replace(&page, mark, &tables).context(name.clone())?;
+        page = replace(&page, &mark, &tables).context(name.clone())?;
     }
     fs::write(&path, page).with_context(|| format!("writing {name}"))?;
     println!("wrote {name}");
@@ -99,7 +144,8 @@ mod tests {
             let page = fs::read_to_string(root.join(format!("docs/results/{study}.md"))).unwrap();
             rows(&page, MARK).unwrap() == 0
         };
-        let empty: Vec<_> = STUDIES.into_iter().filter(is_empty).collect();
+        let printed = STUDIES.into_iter().filter(|study| *study != MATRIX);
+        let empty: Vec<_> = printed.filter(is_empty).collect();
         assert!(empty.is_empty(), "no row between the marks of {empty:?}: cargo xtask results");
     }
 }

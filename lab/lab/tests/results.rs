@@ -10,10 +10,15 @@ fn results() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results"))
 }
 
-/// What stands between the marks of this name.
-fn part(page: &str, name: &str) -> Option<String> {
-    let rest = page.split_once(&format!("<!-- figures: {name} -->\n"))?.1;
-    Some(rest.split_once("<!-- end -->\n")?.0.trim().to_owned())
+/// Each mark of a page, and what stands below it.
+fn parts(page: &str) -> Vec<(&str, &str)> {
+    let parts = page.split("<!-- figures: ").skip(1);
+    parts
+        .map(|part| {
+            let (mark, rest) = part.split_once(" -->\n").unwrap();
+            (mark, rest.split_once("<!-- end -->\n").unwrap().0.trim())
+        })
+        .collect()
 }
 
 /// The stored results with this end of their name: name of the study, and results.
@@ -28,26 +33,58 @@ fn stored(end: &str) -> Vec<(String, Summary)> {
 
 #[test]
 fn pages_are_made_of_what_is_stored() {
-    for (end, mark) in [(".simulation.json", "printed"), (".testbed.json", "testbed")] {
+    let (simulated, made) = (stored(".simulation.json"), stored(".testbed.json"));
+    assert_eq!((simulated.len(), made.len()), (4, 4), "each study with a page");
+    for (study, simulated) in simulated {
+        let now = runner::find(&study).unwrap().inputs().unwrap();
+        let made = &made.iter().find(|(name, _)| *name == study).unwrap().1;
+        let both = [simulated.clone(), made.clone()];
+        let page = fs::read_to_string(results().join(format!("{study}.md"))).unwrap();
+        let mut found = Vec::new();
+        for (mark, is) in parts(&page) {
+            let mut words = mark.split(' ');
+            let wanted = match words.next() {
+                Some("printed") => simulated.markdown(&now),
+                Some("testbed") => made.markdown(&now),
+                Some("beside") => {
+                    let experiments: Vec<String> = words.map(str::to_owned).collect();
+                    report::side_by_side(&both, &experiments, &now).unwrap()
+                }
+                Some("by") => {
+                    let of = if words.next() == Some("simulation") { &both[0] } else { &both[1] };
+                    let (parameter, experiment) = (words.next().unwrap(), words.next().unwrap());
+                    report::groups(of, experiment, parameter).unwrap()
+                }
+                _ => panic!("{study}.md: {mark}"),
+            };
+            assert_eq!(is, wanted.trim(), "{study}.md: cargo xtask results --stored");
+            found.push(mark);
+        }
+        let wanted = match study.as_str() {
+            "recommended-matrix" => ["by simulation window matrix", "by testbed window real"],
+            _ => ["printed", "testbed"],
+        };
+        assert!(wanted.iter().all(|mark| found.contains(mark)), "{study}.md: {found:?}");
+    }
+}
+
+#[test]
+fn stored_scores_are_those_of_the_stored_rows() {
+    for end in [".simulation.json", ".testbed.json"] {
         for (study, summary) in stored(end) {
-            let now = runner::find(&study).unwrap().inputs().unwrap();
-            let page = fs::read_to_string(results().join(format!("{study}.md"))).unwrap();
-            let is = part(&page, mark).unwrap_or_else(|| panic!("{study}.md has no mark {mark}"));
-            let wanted = summary.markdown(&now);
-            assert_eq!(
-                is,
-                wanted.trim(),
-                "{study}.md: `cargo xtask results --stored` makes it anew"
-            );
+            let score = summary.score.score;
+            let counted = report::Score::of_rows(&summary.rows);
+            let of = |score: report::Score| (score.near, score.factor, score.far, score.unknown);
+            assert_eq!(of(counted), of(score), "{study}{end}");
+            let missing = score.printed - counted.printed;
+            assert_eq!(counted.missing + missing, score.missing, "{study}{end}");
         }
     }
 }
 
 #[test]
 fn what_is_stored_of_the_simulation_is_of_the_studies_as_they_are() {
-    let stored = stored(".simulation.json");
-    assert_eq!(stored.len(), 3, "each published study");
-    for (study, summary) in stored {
+    for (study, summary) in stored(".simulation.json") {
         let now = runner::find(&study).unwrap().inputs().unwrap();
         let changed = summary.changed(&now);
         assert!(
@@ -55,4 +92,18 @@ fn what_is_stored_of_the_simulation_is_of_the_studies_as_they_are() {
             "{changed:?} changed since the results of {study}: `cargo xtask results` makes them anew"
         );
     }
+}
+
+#[test]
+fn what_is_stored_of_rival_explanations_is_of_the_study_as_it_is() {
+    let name = "isode-nato-2007";
+    let stored = results().join(format!("data/{name}.hypotheses.json"));
+    let stored: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(stored).unwrap()).unwrap();
+    let now = runner::find(name).unwrap().hypotheses_inputs().unwrap();
+    assert_eq!(
+        stored["inputs"],
+        serde_json::to_value(now).unwrap(),
+        "`cargo xtask results --hypotheses` makes them anew, and docs/studies.md has their figures"
+    );
 }

@@ -15,6 +15,9 @@ pub enum Comparison {
     LessThan(f64),
     /// The printed value is a bound or a range, and ours is within it; or both are zero.
     Within,
+    /// The printed value is a bound or a range, and ours is outside: divided by the bound. It is never near,
+    /// since a bound says nothing of how far the value was from it.
+    Outside(f64),
     /// 0 was printed, and ours is not.
     NotZero,
     /// Only bounds are known of both, and the bounds do not compare.
@@ -35,7 +38,7 @@ const ZERO: f64 = 0.05;
 /// In steps a reader cares for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Closeness {
-    /// Within 15 percent.
+    /// Within 15 percent, or within a printed bound.
     Near,
     /// Within a factor of two.
     Factor,
@@ -100,7 +103,7 @@ impl Comparison {
         let long = |value: f64| high.filter(|high| value > *high);
         match (ours.exactly, ours.more_than, ours.less_than) {
             (Some(value), _, _) => Some(match short(value).or(long(value)) {
-                Some(bound) => Comparison::Exactly(value / bound),
+                Some(bound) => Comparison::Outside(value / bound),
                 None => Comparison::Within,
             }),
             (None, Some(value), _) => Some(match (long(value), short(value), high) {
@@ -122,8 +125,10 @@ impl Comparison {
         let within = |(low, high): (f64, f64), value: f64| (low..=high).contains(&value);
         match self {
             Comparison::Exactly(ratio) if within(NEAR, ratio) => Closeness::Near,
-            Comparison::Exactly(ratio) if within(FACTOR, ratio) => Closeness::Factor,
-            Comparison::Exactly(_) | Comparison::NotZero => Closeness::Far,
+            Comparison::Exactly(ratio) | Comparison::Outside(ratio) if within(FACTOR, ratio) => {
+                Closeness::Factor
+            }
+            Comparison::Exactly(_) | Comparison::Outside(_) | Comparison::NotZero => Closeness::Far,
             Comparison::Within => Closeness::Near,
             Comparison::MoreThan(ratio) if ratio > FACTOR.1 => Closeness::Far,
             Comparison::LessThan(ratio) if ratio < FACTOR.0 => Closeness::Far,
@@ -137,7 +142,7 @@ impl Comparison {
     /// In words.
     pub(crate) fn words(self) -> String {
         match self {
-            Comparison::Exactly(ratio) => number::ratio(ratio),
+            Comparison::Exactly(ratio) | Comparison::Outside(ratio) => number::ratio(ratio),
             Comparison::MoreThan(ratio) => format!("> {}", number::ratio(ratio)),
             Comparison::LessThan(ratio) => format!("< {}", number::ratio(ratio)),
             Comparison::Within => "as printed".to_owned(),
@@ -236,7 +241,7 @@ mod tests {
         assert_eq!(of(&row(Some(110.0), None, &printed)), Some(Comparison::Exactly(1.1)));
         assert_eq!(of(&row(None, Some(300.0), &printed)), Some(Comparison::MoreThan(3.0)));
         let more = [("seconds_more_than", 580.0)];
-        assert_eq!(of(&row(Some(290.0), None, &more)), Some(Comparison::Exactly(0.5)));
+        assert_eq!(of(&row(Some(290.0), None, &more)), Some(Comparison::Outside(0.5)));
         assert_eq!(of(&row(Some(600.0), None, &more)), Some(Comparison::Within));
         assert_eq!(of(&row(None, Some(600.0), &more)), Some(Comparison::Within));
         assert_eq!(of(&row(None, Some(300.0), &more)), Some(Comparison::Neither));
@@ -257,10 +262,10 @@ mod tests {
         assert_eq!(of(&row, Measure::DelayMs), Some(Comparison::Within));
         assert_eq!(of(&row, Measure::JitterMs), None, "not printed");
         row.more.insert("delay_ms".to_owned(), 20.0);
-        assert_eq!(of(&row, Measure::DelayMs), Some(Comparison::Exactly(4.0)));
+        assert_eq!(of(&row, Measure::DelayMs), Some(Comparison::Outside(4.0)));
         row.paper.insert("delay_ms_more_than".to_owned(), 1.0);
         row.more.insert("delay_ms".to_owned(), 0.5);
-        assert_eq!(of(&row, Measure::DelayMs), Some(Comparison::Exactly(0.5)), "below the range");
+        assert_eq!(of(&row, Measure::DelayMs), Some(Comparison::Outside(0.5)), "below the range");
     }
 
     #[test]
@@ -268,6 +273,9 @@ mod tests {
         let near = [0.85, 1.0, 1.15].map(|ratio| Comparison::Exactly(ratio).closeness());
         assert_eq!(near, [Closeness::Near; 3]);
         assert_eq!(Comparison::Exactly(1.16).closeness(), Closeness::Factor);
+        assert_eq!(Comparison::Outside(1.01).closeness(), Closeness::Factor, "a bound is a bound");
+        assert_eq!(Comparison::Outside(0.99).closeness(), Closeness::Factor);
+        assert_eq!(Comparison::Outside(2.1).closeness(), Closeness::Far);
         assert_eq!(Comparison::Exactly(2.1).closeness(), Closeness::Far);
         assert_eq!(Comparison::MoreThan(1.0).closeness(), Closeness::Unknown);
         assert_eq!(Comparison::MoreThan(2.5).closeness(), Closeness::Far);

@@ -24,6 +24,8 @@ pub struct Hypotheses {
     pub study: String,
     /// The command that tried them.
     pub command: String,
+    /// A digest of what they are made from, by the name of the study's file.
+    pub inputs: BTreeMap<String, String>,
     /// The rows by which they can be distinguished, as `experiment/run/item`.
     pub distinguish: Vec<String>,
     /// In the study's order.
@@ -51,8 +53,9 @@ pub struct HypothesisScore {
     #[serde(flatten)]
     pub rows: RowCount,
     /// The mean factor between ours and the printed value over all rows: of a row that was given up, the
-    /// factor of its bound, where that is beyond the printed value.
-    pub off_by: f64,
+    /// factor of its bound, where that is beyond the printed value. Absent where nothing was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub off_by: Option<f64>,
     /// Each row with printed values, as `experiment/run/item.measure`.
     pub items: BTreeMap<String, ItemValue>,
     /// What it predicts of the rows by which rivals can be distinguished.
@@ -160,7 +163,8 @@ impl HypothesisScore {
             with: rival.with.clone(),
             values: ValueCount { printed, near, factor, far, unknown, missing },
             rows: count,
-            off_by: rounded((logarithms / factors.len().max(1) as f64).exp()),
+            off_by: (!factors.is_empty())
+                .then(|| rounded((logarithms / factors.len() as f64).exp())),
             items,
             predicts: distinguishing.map(value).collect(),
         }
@@ -170,7 +174,7 @@ impl HypothesisScore {
 /// The factor between ours and what was printed, as far as it is known.
 fn off_by(comparison: Comparison) -> Option<f64> {
     let factor = match comparison {
-        Comparison::Exactly(ratio) => ratio.max(ratio.recip()),
+        Comparison::Exactly(ratio) | Comparison::Outside(ratio) => ratio.max(ratio.recip()),
         Comparison::Within => 1.0,
         Comparison::MoreThan(ratio) if ratio > 1.0 => ratio,
         Comparison::LessThan(ratio) if ratio < 1.0 => ratio.recip(),
@@ -210,11 +214,13 @@ impl Hypotheses {
     pub fn new(
         study: &study::Study,
         machine: &Machine,
+        inputs: BTreeMap<String, String>,
         hypotheses: Vec<HypothesisScore>,
     ) -> Hypotheses {
         Hypotheses {
             study: study.title.clone(),
-            command: machine.command.clone(),
+            command: crate::summary::anybodys(&machine.command),
+            inputs,
             distinguish: study.distinguish.items.clone(),
             hypotheses,
         }
@@ -224,8 +230,9 @@ impl Hypotheses {
     fn ranked(&self) -> Vec<&HypothesisScore> {
         let mut ranked: Vec<&HypothesisScore> = self.hypotheses.iter().collect();
         ranked.sort_by(|one, other| {
+            let off = |of: &HypothesisScore| of.off_by.unwrap_or(f64::INFINITY);
             let order = |of: &HypothesisScore| (of.rows.rows_near, of.values.near);
-            order(other).cmp(&order(one)).then(one.off_by.total_cmp(&other.off_by))
+            order(other).cmp(&order(one)).then(off(one).total_cmp(&off(other)))
         });
         ranked
     }
@@ -302,12 +309,13 @@ mod tests {
             "title = 'x'\nnetwork.topology = 'pair'\nexperiment = []\ndistinguish.items = ['e/b/m']",
         )
         .unwrap();
-        let all = Hypotheses::new(&study, &Machine::default(), scores);
+        let all = Hypotheses::new(&study, &Machine::default(), BTreeMap::new(), scores);
         let [poor, good] = all.hypotheses.as_slice() else { panic!("two") };
         let count = RowCount { rows: 2, rows_factor: 1, rows_far: 1, ..RowCount::default() };
         assert_eq!(poor.rows, count);
         assert_eq!((poor.values.near, good.values.near, good.values.printed), (0, 2, 2));
-        assert!((poor.off_by - 1.936).abs() < 1e-9, "{}", poor.off_by);
+        let off_by = poor.off_by.unwrap();
+        assert!((off_by - 1.936).abs() < 1e-9, "{off_by}");
         assert_eq!(good.predicts["e/b/m.seconds"].ours, Some(20.0));
         for text in [all.text(), all.markdown()] {
             assert!(text.find("good").unwrap() < text.find("poor").unwrap(), "{text}");

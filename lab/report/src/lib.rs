@@ -14,6 +14,8 @@
 
 mod closeness;
 mod figures;
+mod floors;
+mod groups;
 mod html;
 mod hypotheses;
 mod machine;
@@ -21,6 +23,7 @@ mod markdown;
 mod number;
 mod outside;
 mod score;
+mod side_by_side;
 mod summary;
 mod text;
 mod view;
@@ -28,11 +31,14 @@ mod write;
 
 pub use closeness::{Closeness, Comparison};
 pub use figures::{Drawn, Picture};
+pub use floors::floors;
+pub use groups::groups;
 pub use html::{MAX_EXPECTATIONS, MAX_PICTURES_BYTES, MAX_ROWS, MAX_RUN_FIGURES};
 pub use hypotheses::{Hypotheses, HypothesisScore, ItemValue, RowCount, ValueCount};
 pub use machine::Machine;
 pub use outside::{Fitted, KindScore, Outside, ScoreDetail};
 pub use score::Score;
+pub use side_by_side::side_by_side;
 pub use summary::Summary;
 pub use write::{WriteError, Written};
 

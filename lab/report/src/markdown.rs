@@ -21,6 +21,9 @@ pub(crate) fn page(report: &Summary, now: Option<&BTreeMap<String, String>>) -> 
     let mut text = String::new();
     head(&mut text, report, now);
     let [hold, fail, open] = crate::view::count(report.verdicts.iter());
+    if score.printed > 0 {
+        let _ = writeln!(text, "Expectations {}.\n", score.expected());
+    }
     let _ = writeln!(
         text,
         "Expectations of our own results that hold: {hold}; that do not: {fail}; not known: {open}.\n"
@@ -78,6 +81,8 @@ fn head(text: &mut String, report: &Summary, now: Option<&BTreeMap<String, Strin
         date => writeln!(text, "Made with `{command}` on {date}: {}.\n", report.machine),
     };
     let changed = now.map(|now| report.changed(now)).unwrap_or_default();
+    // Other runs have no part in what is shown here.
+    let changed: Vec<&str> = changed.into_iter().filter(|name| !name.contains(": ")).collect();
     if !changed.is_empty() {
         let _ = writeln!(
             text,
@@ -154,7 +159,7 @@ fn outside_of(text: &mut String, detail: &ScoreDetail) {
 }
 
 /// Text that stays in its cell.
-fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '?' } else { c })
         .collect::<String>()

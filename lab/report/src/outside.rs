@@ -146,7 +146,8 @@ impl Fitted {
         let parameters = report.study.parameters.iter();
         let parameters = parameters
             .filter(|(name, parameter)| !parameter.fits.is_empty() && used.contains(name));
-        let fits = || report.rows.iter().filter_map(|row| Some((row, row.fit.as_ref()?)));
+        let printed = || report.rows.iter().filter(|row| score::is_printed(row));
+        let fits = || printed().filter_map(|row| Some((row, row.fit.as_ref()?)));
         let values: BTreeSet<(&String, String)> = fits()
             .flat_map(|(_, fit)| fit.with.iter().map(|(name, value)| (name, value.to_string())))
             .collect();
@@ -197,7 +198,7 @@ impl ScoreDetail {
         ScoreDetail {
             score: Score::from_report(report),
             by_kind: by_kind(report.rows),
-            outside: outside(report.rows),
+            outside: outside(&[report.rows, &score::unmade(report)].concat()),
             fitted: Fitted::from_report(report),
         }
     }

@@ -4,8 +4,9 @@ use crate::StudyReport;
 use crate::closeness::{Closeness, Comparison};
 use crate::number;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use study::StudyRow;
+use study::file::{Experiment, PrintedRelation};
 use study::row::Measure;
 
 /// Every printed value once, by how near ours is.
@@ -13,7 +14,7 @@ use study::row::Measure;
 pub struct Score {
     /// Printed values of all kinds, of all rows and of runs that have not been made.
     pub printed: usize,
-    /// Within 15 percent, or within a printed bound.
+    /// Within 15 percent of a value, or within a printed bound.
     pub near: usize,
     /// Within a factor of 2.
     pub factor: usize,
@@ -33,24 +34,14 @@ impl Score {
     /// Of all that a report has.
     pub fn from_report(report: &StudyReport<'_>) -> Score {
         let mut score = Score::of_rows(report.rows);
-        let made: BTreeSet<&str> = report.measured.iter().map(|run| run.id.as_str()).collect();
-        for planned in report
-            .planned
-            .iter()
-            .filter(|run| !made.contains(run.id.as_str()) && run.fitted.is_empty())
-        {
-            let missing = printed_of(planned);
-            score.printed += missing;
-            score.missing += missing;
-        }
-        let missing = missing_relations(report);
+        let missing = Score::of_rows(&unmade(report)).printed;
         score.printed += missing;
         score.missing += missing;
         score
     }
 
     /// Of these rows.
-    pub(crate) fn of_rows(rows: &[StudyRow]) -> Score {
+    pub fn of_rows(rows: &[StudyRow]) -> Score {
         let mut score = Score::default();
         for row in rows.iter().filter(|row| is_printed(row)) {
             score.rows += 1;
@@ -69,6 +60,18 @@ impl Score {
         score
     }
 
+    /// The expectations that derive from the print, one for each printed value: how many hold, how many do
+    /// not, and of how many it is not known.
+    pub(crate) fn expected(&self) -> String {
+        format!(
+            "from the print, within 15 % of a value or within a printed bound, that hold: {}; that do not: {}; \
+             not known: {}",
+            self.near,
+            self.factor + self.far,
+            self.unknown + self.missing
+        )
+    }
+
     /// The number of values with this closeness.
     pub(crate) fn count(&self, closeness: Closeness) -> usize {
         match closeness {
@@ -81,16 +84,49 @@ impl Score {
 }
 
 /// Printed values of two rows of which one has not been made.
-fn missing_relations(report: &StudyReport<'_>) -> usize {
+fn relations_missing<'a>(
+    report: &'a StudyReport<'_>,
+) -> impl Iterator<Item = (&'a Experiment, &'a PrintedRelation)> {
     let items: BTreeSet<&str> = report.rows.iter().map(|row| row.item.as_str()).collect();
     let wanted: BTreeSet<&str> =
         report.planned.iter().map(study::Planned::experiment_name).collect();
     let experiments = report.study.experiments.iter();
-    let experiments = experiments.filter(|one| wanted.contains(one.name.as_str()));
+    let experiments = experiments.filter(move |one| wanted.contains(one.name.as_str()));
     let relations = experiments.flat_map(|one| one.printed.iter().map(move |of| (one, of)));
-    let missing =
-        relations.filter(|(one, of)| !items.contains(study::printed::item(one, of).as_str()));
-    missing.map(|(_, of)| measures(&of.paper).len()).sum()
+    relations.filter(move |(one, of)| !items.contains(study::printed::item(one, of).as_str()))
+}
+
+/// A row without values of ours for each one with printed values of runs that have not been made.
+pub(crate) fn unmade(report: &StudyReport<'_>) -> Vec<StudyRow> {
+    let made: BTreeSet<&str> = report.measured.iter().map(|run| run.id.as_str()).collect();
+    let planned = report.planned.iter();
+    let planned = planned.filter(|run| !made.contains(run.id.as_str()) && run.fitted.is_empty());
+    let mut rows = Vec::new();
+    for run in planned {
+        let row = |name: &str, paper: &BTreeMap<_, f64>, why: &str| StudyRow {
+            table: run.table.clone(),
+            row: format!("{}/{name}", run.run),
+            item: format!("{}/{name}", run.id),
+            paper: paper.clone(),
+            no_fit_reason: why.to_owned(),
+            ..StudyRow::default()
+        };
+        rows.extend(run.messages.iter().map(|of| row(&of.name, &of.paper, &of.no_fit_reason)));
+        rows.extend(run.loads.iter().map(|of| StudyRow {
+            paper_tos: of.paper_tos.clone(),
+            ..row(&of.name, &of.paper, &of.no_fit_reason)
+        }));
+    }
+    rows.extend(relations_missing(report).map(|(experiment, of)| StudyRow {
+        table: experiment.table.clone().unwrap_or_else(|| experiment.name.clone()),
+        row: of.what.clone(),
+        item: study::printed::item(experiment, of),
+        paper: of.paper.clone(),
+        no_fit_reason: of.no_fit_reason.clone(),
+        ..StudyRow::default()
+    }));
+    rows.retain(is_printed);
+    rows
 }
 
 /// How many values were printed of a run.
@@ -147,7 +183,6 @@ pub(crate) fn own_settings(row: &StudyRow) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
 
     fn values(of: &[(&str, f64)]) -> BTreeMap<String, f64> {
         of.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
@@ -189,6 +224,8 @@ mod tests {
             own_settings: 1,
         };
         assert_eq!(score, expected);
+        let words = score.expected();
+        assert!(words.ends_with("that hold: 4; that do not: 2; not known: 1"), "{words}");
         let other = StudyRow { tos_received: vec![0x28], ..load };
         assert_eq!(Score::of_rows(&[other]).far, 2);
     }

@@ -21,7 +21,8 @@ pub struct Summary {
     /// What they were made on; empty likewise.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine: String,
-    /// A digest of each file that they are made from, by its name.
+    /// Digests of what they are made from: of the rows with printed values by the name of the study's file, of
+    /// the other runs of an experiment by `FILE: EXPERIMENT`.
     pub inputs: BTreeMap<String, String>,
     /// The one setting of all rows with printed values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,7 +31,7 @@ pub struct Summary {
     pub score: ScoreDetail,
     /// The results of the expectations.
     pub verdicts: Vec<Verdict>,
-    /// The rows with printed values.
+    /// All rows.
     pub rows: Vec<StudyRow>,
 }
 
@@ -55,7 +56,7 @@ impl Summary {
             headline: report.study.headline.clone(),
             score: ScoreDetail::from_report(report),
             verdicts: report.verdicts.to_vec(),
-            rows: report.rows.iter().filter(|row| crate::score::is_printed(row)).cloned().collect(),
+            rows: report.rows.to_vec(),
         }
     }
 
@@ -92,7 +93,7 @@ impl Summary {
         markdown::page(self, Some(now))
     }
 
-    /// The files that are others now than when this was made.
+    /// The inputs that are others now than when this was made.
     pub fn changed<'a>(&'a self, now: &'a BTreeMap<String, String>) -> Vec<&'a str> {
         let names =
             self.inputs.keys().chain(now.keys().filter(|key| !self.inputs.contains_key(*key)));
@@ -101,7 +102,7 @@ impl Summary {
 }
 
 /// A command without where results were kept, and without what only speeds it up.
-fn anybodys(command: &str) -> String {
+pub(crate) fn anybodys(command: &str) -> String {
     let mut words = Vec::new();
     let mut rest = command.split(' ');
     while let Some(word) = rest.next() {

@@ -12,7 +12,7 @@ use study::{StudyRow, Verdict, tcp_factor};
 /// Over the column of the factors of TCP.
 pub(crate) const TCP_FACTOR: &str = "TCP factor";
 /// What they mean.
-pub(crate) const TCP_FACTOR_MEANS: &str = "this row lost packets in the simulation, whose TCP repairs \
+pub(crate) const TCP_FACTOR_MEANS: &str = "segments of this row were lost in the simulation, whose TCP repairs \
     losses otherwise than Linux does. One TCP load of 1 MB at the nearest line rate, loss and round trip took so many \
     times as long in the simulation as on Linux (reno; `tcp-models`). † loss or round trip outside of what was measured.";
 /// Most rows; the JSON has all.
@@ -72,6 +72,9 @@ pub(crate) fn table(rows: &[StudyRow], score: &ScoreDetail, verdicts: &[Verdict]
     }
     text.push_str(&scored(score));
     text.push_str(&fit_reasons(rows));
+    if score.score.printed > 0 {
+        text.push_str(&format!("\nexpectations {}\n", score.score.expected()));
+    }
     text.push_str(&expectations(verdicts));
     text
 }

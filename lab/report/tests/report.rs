@@ -4,7 +4,9 @@
 
 use report::{MAX_RUN_FIGURES, Machine, StudyReport};
 use std::collections::BTreeMap;
-use study::measured::{Environment, LoadMeasured, Measured, MessageTimes, PortSeries, PortSteps};
+use study::measured::{
+    Environment, LoadMeasured, Measured, MessageTimes, PortSeries, PortSteps, TcpCount,
+};
 use study::{Library, Planned, Study, StudyRow, Verdict, judge, plan, rows};
 
 const SCRIPT: &str = "<script>alert(1)</script>";
@@ -109,6 +111,13 @@ fn usual(place: usize, planned: &Planned) -> Measured {
             port: "middle.bob".to_owned(),
             interval: 0.1,
             rows: BTreeMap::from([(0, steps.clone()), (24, steps)]),
+        }],
+        tcp: vec![TcpCount {
+            from: "10.0.1.2".parse().unwrap(),
+            to: "10.0.2.2".parse().unwrap(),
+            dscp: 0,
+            sent: 1_100,
+            received: 1_000,
         }],
         seconds: if ends { end } else { 60.0 },
         given_up: !ends,

@@ -6,7 +6,7 @@ use super::{Job, RunnerOptions, check, is_interrupted, job, make_all};
 use crate::FoundStudy;
 use anyhow::Result;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use study::measured::Environment;
 use study::{Measured, Planned, Rival, StudyRow};
 use text::UsageError;
@@ -123,11 +123,11 @@ fn left(
     jobs: &[Job],
     measured: &[Option<Measured>],
 ) -> Vec<usize> {
-    let mut left: Vec<usize> = Vec::new();
+    let (mut left, mut known) = (Vec::new(), BTreeSet::new());
     for (_, _, places) in wanted {
         let is_missing = |place: &&usize| measured.get(**place).is_some_and(Option::is_none);
         let mut own: Vec<usize> = places.iter().filter(is_missing).copied().collect();
-        own.retain(|place| !left.contains(place));
+        own.retain(|place| known.insert(*place));
         own.sort_by_key(|place| jobs.get(*place).map(|job| Reverse(job.expected)));
         left.extend(own);
     }

@@ -13,6 +13,8 @@ use study::measured::Environment;
 
 /// Changed when a run would come out otherwise, or is kept otherwise.
 const VERSION: u32 = 6;
+/// Likewise, of what is made in simulation alone.
+const SIMULATION: u32 = 7;
 
 /// A directory of runs.
 #[derive(Debug)]
@@ -103,7 +105,11 @@ impl Keep {
             .path
             .filter(|_| job.environment == Environment::Testbed)
             .map(|path| path.to_string());
-        let all = (VERSION, planned, job.environment, job.scale, job.seed, path);
+        let version = match job.environment {
+            Environment::Testbed => VERSION,
+            Environment::Simulation => SIMULATION,
+        };
+        let all = (version, planned, job.environment, job.scale, job.seed, path);
         Some(hex(&Sha256::digest(&serde_json::to_vec(&all).ok()?), 32))
     }
 

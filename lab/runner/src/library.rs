@@ -148,29 +148,48 @@ impl FoundStudy {
         UsageError::error(self.file.mistake_at(&wrong.path, &wrong.what).to_string())
     }
 
-    /// A digest of all that decides the rows with printed values and is shown beside them: the runs with
-    /// their networks and policies, what is printed, the headline, and what was fitted. By the name of the
-    /// study's file. Other experiments, comments and layout have no part in it.
+    /// Digests of all that decides the rows. By the name of the study's file: of the rows with printed values
+    /// and what is shown beside them, which are the runs with their networks and policies, what is printed,
+    /// the headline, and what was fitted. By `FILE: EXPERIMENT`: of the other runs of an experiment and what is
+    /// expected. Comments and layout have no part in them.
     ///
     /// # Errors
     /// The study is invalid: see [`FoundStudy::plan`].
     pub fn inputs(&self) -> Result<BTreeMap<String, String>> {
         let mut planned = self.plan()?;
-        planned.retain(|run| {
+        planned.iter_mut().for_each(|run| run.experiment = 0);
+        let (printed, others): (Vec<_>, Vec<_>) = planned.into_iter().partition(|run| {
             run.messages.iter().any(|message| !message.paper.is_empty())
                 || run.loads.iter().any(|load| !load.paper.is_empty() || !load.paper_tos.is_empty())
         });
-        planned.iter_mut().for_each(|run| run.experiment = 0);
         // Of a parameter that such a run leaves alone nothing is shown.
-        let used = |name: &&String| planned.iter().any(|run| run.settings.contains_key(*name));
+        let used = |name: &&String| printed.iter().any(|run| run.settings.contains_key(*name));
         let fits = self.study.parameters.iter().filter(|(name, _)| used(name));
         let fits: Vec<_> = fits.map(|(name, parameter)| (name, &parameter.fits)).collect();
         let headline = self.study.headline.as_ref().map(|headline| (&headline.with, &headline.why));
         let relations: Vec<_> = self.study.experiments.iter().map(|one| &one.printed).collect();
         let relations: Vec<_> = relations.into_iter().flatten().collect();
-        let octets = serde_json::to_vec(&(&planned, fits, headline, relations))?;
-        let digest = Sha256::digest(octets);
-        let digest = digest.iter().take(8).map(|octet| format!("{octet:02x}")).collect();
+        let file = format!("{}.toml", self.name);
+        let mut inputs =
+            BTreeMap::from([(file.clone(), digest(&(&printed, fits, headline, relations))?)]);
+        for experiment in &self.study.experiments {
+            let is_its = |run: &&study::Planned| run.experiment_name() == experiment.name;
+            let runs: Vec<_> = others.iter().filter(is_its).collect();
+            let digest = digest(&(runs, &experiment.expect))?;
+            inputs.insert(format!("{file}: {}", experiment.name), digest);
+        }
+        Ok(inputs)
+    }
+
+    /// A digest of all that decides what rival explanations predict, by the name of the study's file.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn hypotheses_inputs(&self) -> Result<BTreeMap<String, String>> {
+        let rivals = self.rivals()?;
+        let planned: Vec<_> =
+            rivals.iter().map(|rival| self.plan_rival(rival)).collect::<Result<_>>()?;
+        let digest = digest(&(&self.study.hypotheses, &self.study.distinguish, planned))?;
         Ok(BTreeMap::from([(format!("{}.toml", self.name), digest)]))
     }
 
@@ -192,6 +211,12 @@ impl FoundStudy {
             .map(|(_, text)| (*text).to_owned())
             .ok_or_else(|| format!("no file {file} beside the study, in {kind}/ or in ../{kind}/"))
     }
+}
+
+/// The first 8 octets of SHA-256, hexadecimal.
+fn digest(of: &impl serde::Serialize) -> Result<String> {
+    let digest = Sha256::digest(serde_json::to_vec(of)?);
+    Ok(digest.iter().take(8).map(|octet| format!("{octet:02x}")).collect())
 }
 
 impl Library for FoundStudy {

@@ -1,11 +1,13 @@
-//! The bound of a message beside other traffic: the least time that a policy can hold it to.
+//! The bound of a message beside other traffic: the time within which a policy can hold it, whatever the
+//! others send.
 //!
 //! A packet that is being sent is not interrupted. So whenever a message has nothing in the queue of a
 //! hop, a packet of others may begin, and the message's next one waits for it: for 1,500 octets at
 //! 512 kbit/s 23.4 ms. That happens once at the beginning, and once for each round trip in which the
 //! sender's window is too small to keep the queue filled. A window is the smaller one of TCP's, which
 //! doubles from round trip to round trip at the beginning, and that of RTS. The bound is the time of the
-//! message alone, and these waits at each hop. What the policy leaves to others of the line, to starve
+//! message alone, and these waits at each hop, each of a whole packet. On average half of a packet is left,
+//! so a message of many waits may well take less. What the policy leaves to others of the line, to starve
 //! nobody, is not part of it.
 
 use crate::Planned;

@@ -153,6 +153,9 @@ pub(crate) fn check_each(
     if expect.at_least.is_some() == expect.at_most.is_some() {
         return Err("of each, either at_least or at_most".to_owned());
     }
+    if [expect.at_least, expect.at_most].into_iter().flatten().any(|bound| !bound.is_finite()) {
+        return Err("a number for at_least or at_most".to_owned());
+    }
     let item = reference(experiment, &expect.value);
     let (item, _) = item.ok_or_else(|| format!("{:?}: no `run/item.value`", expect.value))?;
     let mut runs = planned.iter().filter(|run| {

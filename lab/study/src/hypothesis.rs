@@ -201,7 +201,8 @@ impl Study {
         let mut wanted: BTreeSet<Name> =
             distinguishing.filter_map(|item| Some(item.split('/').next()?.to_owned())).collect();
         let all = || self.experiments.iter();
-        let is_printed = |of: &&Experiment| of.runs.iter().any(StudyRun::is_printed);
+        let is_printed =
+            |of: &&Experiment| !of.printed.is_empty() || of.runs.iter().any(StudyRun::is_printed);
         wanted.extend(all().filter(is_printed).map(|of| of.name.clone()));
         loop {
             let known = wanted.len();
@@ -246,12 +247,18 @@ pub fn plan_rival(
     };
     let mut wanted: BTreeSet<String> = study.distinguish.items.iter().cloned().collect();
     for run in &planned {
-        let bases = run.messages.iter().map(|message| (&message.paper, &message.base));
-        let bases = bases.chain(run.loads.iter().map(|load| (&load.paper, &load.base)));
-        for base in
-            bases.filter(|(paper, _)| !paper.is_empty()).filter_map(|(_, base)| base.clone())
-        {
-            wanted.insert(whole(run.experiment_name(), &base));
+        let bases = run.messages.iter().map(|of| (&of.name, &of.paper, &of.base));
+        let bases = bases.chain(run.loads.iter().map(|of| (&of.name, &of.paper, &of.base)));
+        for (name, paper, base) in bases {
+            let distinguishes = study.distinguish.items.contains(&format!("{}/{name}", run.id));
+            if let Some(base) = base.as_ref().filter(|_| distinguishes || !paper.is_empty()) {
+                wanted.insert(whole(run.experiment_name(), base));
+            }
+        }
+    }
+    for experiment in &study.experiments {
+        for relation in &experiment.printed {
+            wanted.extend(crate::printed::items(&experiment.name, relation));
         }
     }
     let decides = |run: &Planned| {

@@ -5,6 +5,7 @@ use crate::skew::Skew;
 use router::policy::Name;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// The results of a run. Times are in seconds from the run's beginning, on its clock: those of a faster
@@ -33,6 +34,9 @@ pub struct Measured {
     /// What passed the ports that are analysed, by code point.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed: Vec<CodePointPassed>,
+    /// What TCP sent between hosts, and what came; in simulation only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tcp: Vec<TcpCount>,
     /// The duration of the run, in seconds.
     pub seconds: f64,
     /// Whether it was given up at its limit.
@@ -91,6 +95,29 @@ pub struct MessageTimes {
     /// How much of it had been confirmed when.
     #[serde(default, skip_serializing_if = "Progress::is_empty")]
     pub progress: Progress,
+}
+
+/// What TCP sent from one host to another with a mark, in all its connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TcpCount {
+    /// The address that sent.
+    pub from: IpAddr,
+    /// The other one.
+    pub to: IpAddr,
+    /// The mark that it sent with.
+    pub dscp: u8,
+    /// Segments with payload that it sent, those that it sent again among them.
+    pub sent: u64,
+    /// Those that came to the other host.
+    pub received: u64,
+}
+
+impl TcpCount {
+    /// What was lost of the segments with payload, 0 to 1.
+    pub fn loss(&self) -> f64 {
+        let lost = self.sent.saturating_sub(self.received);
+        if self.sent > 0 { lost as f64 / self.sent as f64 } else { 0.0 }
+    }
 }
 
 /// Octets of a message that the next MTA has confirmed, envelope included, over time: seconds from the

@@ -254,6 +254,8 @@ impl<'a> Maker<'a> {
             analysed: self.run.analysed.clone(),
         };
         planned.tcp.apply(&mut planned.topology);
+        let sent = planned.messages.iter().enumerate().filter(|(_, message)| message.sent);
+        let places: Vec<usize> = sent.map(|(place, _)| place).collect();
         planned.messages.retain(|message| message.sent);
         for message in &mut planned.messages {
             if message.name.is_empty() {
@@ -261,7 +263,8 @@ impl<'a> Maker<'a> {
             }
             message.base = message.base.take().map(|base| with_values(base, &planned.settings));
         }
-        check::run(&planned).map_err(|wrong| self.wrong(&wrong.path, &wrong.what))?;
+        check::run(&planned)
+            .map_err(|wrong| self.wrong(&in_file(&wrong.path, &places), &wrong.what))?;
         Ok(planned)
     }
 
@@ -274,8 +277,10 @@ impl<'a> Maker<'a> {
         if self.run.vary.is_empty() || most == 0 {
             return Err(self.wrong("cells", "at least one, of a run that varies parameters"));
         }
-        if count.is_none_or(|count| count > covering::MAX_COMBINATIONS) {
-            let what = format!("chosen of more than {} combinations", covering::MAX_COMBINATIONS);
+        let most_of = (covering::MAX_COMBINATIONS, covering::MAX_PARAMETERS);
+        if count.is_none_or(|count| count > most_of.0) || self.run.vary.len() > most_of.1 {
+            let what =
+                format!("chosen of at most {} combinations of {} parameters", most_of.0, most_of.1);
             return Err(self.wrong("cells", &what));
         }
         Ok(variant::cells(&self.run.vary, most))
@@ -436,4 +441,14 @@ fn is_loaded(document: &Table, path: &TomlPath) -> bool {
         return false;
     };
     document.get("policy").and_then(|policies| policies.get(name)).is_some()
+}
+
+/// The path of a message as it is counted in the file, where some are not sent.
+fn in_file(path: &str, sent: &[usize]) -> String {
+    let inside = || {
+        let (number, rest) = path.strip_prefix("messages[")?.split_once(']')?;
+        let place = sent.get(number.parse::<usize>().ok()?)?;
+        Some(format!("messages[{place}]{rest}"))
+    };
+    inside().unwrap_or_else(|| path.to_owned())
 }

@@ -27,6 +27,13 @@ pub fn item(experiment: &Experiment, relation: &PrintedRelation) -> String {
     format!("{}/printed/{}", experiment.name, relation.name)
 }
 
+/// The items of the rows that a relation is of.
+pub(crate) fn items(experiment: &str, relation: &PrintedRelation) -> Vec<String> {
+    let all = [Some(&relation.value), relation.minus.as_ref(), relation.to.as_ref()];
+    let items = all.into_iter().flatten().filter_map(|text| reference(experiment, text));
+    items.map(|(item, _)| item).collect()
+}
+
 fn row(experiment: &Experiment, relation: &PrintedRelation, rows: &[StudyRow]) -> Option<StudyRow> {
     let find = |text: &str| {
         let (item, measure) = reference(&experiment.name, text)?;

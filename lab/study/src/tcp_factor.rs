@@ -4,7 +4,7 @@
 
 mod path;
 
-use crate::measured::{Environment, Measured, PortSeries};
+use crate::measured::{Environment, Measured, PortSeries, TcpCount};
 use crate::{Planned, file};
 use path::{FlowPath, Stretch};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 /// The name of the factor among a row's values.
 pub const FACTOR: &str = "tcp_factor";
-/// The name of the share of packets lost on the row's path.
+/// The name of the share of the row's own segments that were lost.
 pub const LOSS: &str = "tcp_loss_percent";
 /// The name of the round trip of the path, with the time that packets waited at ports.
 pub const ROUND_TRIP: &str = "tcp_round_trip_ms";
@@ -141,8 +141,8 @@ fn address(planned: &Planned, host: &str, other: Option<IpAddr>) -> Option<IpAdd
     all.find(|ip| other.is_none_or(|other| other.is_ipv4() == ip.is_ipv4()))
 }
 
-/// The factor, the loss and the round trip of a simulated transfer, by their names; nothing of one that
-/// lost no packet on its path.
+/// The factor, the loss and the round trip of a simulated transfer, by their names; nothing of one of
+/// which no segment was lost. The loss is that of the connections with its mark between its hosts.
 pub(crate) fn values(
     planned: &Planned,
     measured: &Measured,
@@ -151,8 +151,19 @@ pub(crate) fn values(
     let found = (measured.environment == Environment::Simulation)
         .then(|| FlowPath::new(&planned.topology, transfer.from, transfer.to))
         .flatten()
-        .and_then(|path| of_path(shipped(), &path, &measured.series, transfer));
+        .and_then(|path| {
+            let loss = lost(&measured.tcp, transfer);
+            of_path(shipped(), &path, &measured.series, transfer, loss)
+        });
     found.into_iter().flatten().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// What was lost of the segments with payload from its host to the other one with its mark, 0 to 1.
+fn lost(counts: &[TcpCount], transfer: &Transfer) -> f64 {
+    let is_its = |count: &&TcpCount| {
+        (count.from, count.to, count.dscp) == (transfer.from, transfer.to, transfer.dscp)
+    };
+    counts.iter().find(is_its).map_or(0.0, TcpCount::loss)
 }
 
 fn of_path(
@@ -160,30 +171,29 @@ fn of_path(
     path: &FlowPath,
     series: &[PortSeries],
     transfer: &Transfer,
+    loss: f64,
 ) -> Option<[(&'static str, f64); 3]> {
+    if !(loss > 0.0 && loss.is_finite()) {
+        return None;
+    }
+    let loss = loss * 100.0;
     let of_port = |stretch: &Stretch| {
         let series = series.iter().find(|series| series.port == stretch.port)?;
         Passed::new(series, transfer.dscp, transfer.time)
     };
-    let (mut whole, mut worst) = (1.0, 0.0);
+    let mut worst = 0.0;
     // Rate of the narrowest line, or of the port that dropped most: what left it is all it could send.
     let lines = path.there.iter().filter_map(|stretch| stretch.kbit_s);
     let mut line = lines.min_by(f64::total_cmp).unwrap_or(f64::MAX);
     let mut waited = 0.0;
     for stretch in &path.there {
-        whole *= 1.0 - stretch.loss;
         let Some(passed) = of_port(stretch) else { continue };
-        whole *= 1.0 - passed.loss();
         waited += passed.waited();
         if passed.loss() > worst {
             (worst, line) = (passed.loss(), passed.kbit_s);
         }
     }
     waited += path.back.iter().filter_map(of_port).map(|passed| passed.waited()).sum::<f64>();
-    let loss = (1.0 - whole) * 100.0;
-    if !(loss > 0.0 && loss.is_finite()) {
-        return None;
-    }
     let ways = path.there.iter().chain(&path.back);
     let round_trip = (ways.map(|stretch| stretch.seconds).sum::<f64>() + waited) * 1e3;
     let cell = factors.nearest(line, loss, round_trip)?;

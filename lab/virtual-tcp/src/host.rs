@@ -255,7 +255,14 @@ impl TcpHost {
             Ok(packet) => packet,
             Err((octets, _)) => return self.device.recycle(octets),
         };
-        let syn = Segment::from_packet(&packet).filter(Segment::is_syn);
+        let segment = Segment::from_packet(&packet);
+        if let Some(segment) = segment.as_ref().filter(|segment| segment.payload > 0) {
+            let flow = Flow { local: segment.to, remote: segment.from };
+            if let Some(meter) = self.meters.get_mut(&flow) {
+                meter.received += 1;
+            }
+        }
+        let syn = segment.filter(Segment::is_syn);
         let transport = packet.header().transport;
         let mut octets = packet.into_octets();
         if let Some(syn) = syn {
@@ -500,6 +507,7 @@ impl TcpHost {
                     dscp: meter.dscp,
                     opened: meter.opened?,
                     sent: meter.sent,
+                    received_data_segments: meter.received,
                 })
             })
             .collect();

@@ -34,7 +34,7 @@ pub(crate) struct Segment {
     pub(crate) dscp: Dscp,
     sequence: u32,
     flags: u8,
-    payload: usize,
+    pub(crate) payload: usize,
 }
 
 impl Segment {
@@ -94,6 +94,8 @@ pub(crate) fn clamp(octets: &mut [u8], transport: usize, limit: u16) {
 pub struct TcpUsage {
     /// Segments of any kind.
     pub segments: u64,
+    /// Segments with payload.
+    pub data_segments: u64,
     /// Octets of payload, each counted once.
     pub octets: u64,
     /// Segments with payload that was sent before.
@@ -119,9 +121,11 @@ pub struct ConnectionCount {
     pub opened: Duration,
     /// The segments and octets that it sent.
     pub sent: TcpUsage,
+    /// The segments with payload that came to it from the other end.
+    pub received_data_segments: u64,
 }
 
-/// Counts what one end of a connection sends.
+/// Counts what one end of a connection sends, and what comes to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Meter {
     /// The mark of what it sends.
@@ -133,18 +137,29 @@ pub(crate) struct Meter {
     /// The time at which its first segment was sent.
     pub(crate) opened: Option<Duration>,
     pub(crate) sent: TcpUsage,
+    /// Segments with payload that came from the other end.
+    pub(crate) received: u64,
     /// Sequence number after the highest octet that was sent.
     next: u32,
 }
 
 impl Meter {
     pub(crate) fn new(dscp: Dscp, initiator: bool) -> Meter {
-        Meter { dscp, seen: None, initiator, opened: None, sent: TcpUsage::default(), next: 0 }
+        Meter {
+            dscp,
+            seen: None,
+            initiator,
+            opened: None,
+            sent: TcpUsage::default(),
+            received: 0,
+            next: 0,
+        }
     }
 
     /// A segment leaves.
     pub(crate) fn count(&mut self, now: Duration, segment: &Segment) {
         self.sent.segments += 1;
+        self.sent.data_segments += u64::from(segment.payload > 0);
         if self.opened.is_none() || segment.is_syn() {
             self.opened.get_or_insert(now);
             self.next = segment.sequence.wrapping_add(u32::from(segment.is_syn()));
@@ -186,11 +201,20 @@ mod tests {
         for (at, payload) in [(0, 0), (1, 100), (101, 100), (201, 100)] {
             send(&mut meter, at, payload);
         }
-        assert_eq!(meter.sent, TcpUsage { segments: 4, octets: 300, ..<_>::default() });
+        assert_eq!(
+            meter.sent,
+            TcpUsage { segments: 4, data_segments: 3, octets: 300, ..<_>::default() }
+        );
         send(&mut meter, 300, 1); // a probe
         send(&mut meter, 101, 150);
         send(&mut meter, 251, 100); // half of it is new
-        let again = TcpUsage { segments: 7, octets: 350, resent_segments: 2, resent_octets: 200 };
+        let again = TcpUsage {
+            segments: 7,
+            data_segments: 6,
+            octets: 350,
+            resent_segments: 2,
+            resent_octets: 200,
+        };
         assert_eq!(meter.sent, again);
     }
 

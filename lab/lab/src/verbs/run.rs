@@ -25,7 +25,7 @@ pub(crate) struct Args {
     fits: bool,
     /// Compare the study's rival explanations of what was printed, all or these: each makes the runs with
     /// printed values in simulation, under its own settings, and is scored over all of them
-    #[arg(long, value_name = "NAME", num_args = 0.., conflicts_with_all = ["only", "all", "scale", "path"])]
+    #[arg(long, value_name = "NAME", num_args = 0.., conflicts_with_all = ["only", "all", "scale", "path", "summary"])]
     hypotheses: Option<Vec<String>>,
     /// In simulation: the same router and MTA, with TCP in this program and simulated time
     #[arg(long, alias = "virtual")]
@@ -60,8 +60,7 @@ pub(crate) struct Args {
     /// Write all numbers to this file; `-` for standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the rows with printed values, the score and what is outside to this file, small enough to be
-    /// kept: see `lab report`
+    /// Write the rows, the score and what is outside to this file, small enough to be kept: see `lab report`
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
     /// Show nothing while it runs
@@ -109,8 +108,13 @@ impl Args {
             return compare(&found, names, &options, &machine, self.json.as_deref());
         }
         let mut outcome = runner::run(&found, &options)?;
-        let floors = if options.only.is_empty() && self.set.is_empty() {
-            floors(&report_of(&found, &outcome, &machine))
+        // The headline's numbers are those of the first seed, made once.
+        let is_usual = options.only.is_empty()
+            && self.set.is_empty()
+            && options.seed == 1
+            && options.repeat.is_none();
+        let floors = if is_usual {
+            report::floors(&report_of(&found, &outcome, &machine))
         } else {
             Vec::new()
         };
@@ -156,44 +160,6 @@ fn report_of<'a>(
     }
 }
 
-/// The experiment that stands with the floors of a headline.
-const HEADLINE: &str = "headline";
-
-/// Whether as many printed values are near as the study's headline asks for. They were counted in
-/// simulation: of runs on the testbed, and where some are missing, there is no such expectation.
-fn floors(report: &report::StudyReport<'_>) -> Vec<study::Verdict> {
-    let score = report::Score::from_report(report);
-    let mut printed = report.rows.iter().filter(|row| !row.paper.is_empty());
-    let simulated = printed.all(|row| row.environment == Environment::Simulation);
-    let Some(headline) = report.study.headline.as_ref().filter(|_| simulated) else {
-        return Vec::new();
-    };
-    if score.missing > 0 || score.printed == 0 {
-        return Vec::new();
-    }
-    let floors = [
-        ("within 15 percent", score.near, headline.within_15_percent),
-        ("within a factor of 2", score.near + score.factor, headline.within_factor_2),
-    ];
-    let verdict = |(what, found, least): (&str, usize, Option<usize>)| {
-        let least = least?;
-        if found > least {
-            super::note(&format!("{found} printed values are {what}: the floor is {least}"));
-        }
-        Some(study::Verdict {
-            experiment: HEADLINE.to_owned(),
-            what: format!("printed values {what}, with one setting: as many as before"),
-            value: Some(found as f64),
-            at_least: Some(least as f64),
-            at_most: None,
-            tos_wanted: Vec::new(),
-            tos_received: Vec::new(),
-            holds: Some(found >= least),
-        })
-    };
-    floors.into_iter().filter_map(verdict).collect()
-}
-
 /// Compares the rival explanations of a study.
 fn compare(
     found: &runner::FoundStudy,
@@ -212,7 +178,7 @@ fn compare(
         .collect();
     let is_whole = scores.len() == contest.tried.len();
     let is_empty = scores.is_empty();
-    let all = report::Hypotheses::new(&found.study, machine, scores);
+    let all = report::Hypotheses::new(&found.study, machine, found.hypotheses_inputs()?, scores);
     let report = report::StudyReport {
         study: &found.study,
         planned: &[],

@@ -57,7 +57,7 @@ fn dot(row: &StudyRow, measure: Measure, comparison: Comparison) -> Option<Dot> 
         name.push_str(" *");
     }
     let value = match comparison {
-        Comparison::Exactly(ratio) => Reach::Exactly(ratio),
+        Comparison::Exactly(ratio) | Comparison::Outside(ratio) => Reach::Exactly(ratio),
         Comparison::MoreThan(ratio) => Reach::MoreThan(ratio),
         Comparison::LessThan(ratio) => Reach::LessThan(ratio),
         // It is as printed, a bound.

@@ -72,6 +72,9 @@ fn tiles(page: &mut Markup, view: &View<'_>, detail: &ScoreDetail) {
             score.own_settings
         ));
     });
+    if score.printed > 0 {
+        page.element("p", &[], &format!("Expectations {}.", score.expected()));
+    }
     headline(page, view, detail);
     page.within("p", &[], |page| {
         page.format(format_args!(

@@ -50,7 +50,7 @@ impl Hypotheses {
             };
             let mut line = vec![of.name.clone(), by.to_owned()];
             line.extend(counts.map(|count| count.to_string()));
-            line.push(number::ratio(of.off_by));
+            line.push(of.off_by.map_or(NONE.to_owned(), number::ratio));
             line
         };
         Table {

@@ -16,11 +16,11 @@ use testbed::clock::is_interrupted;
 use testbed::config;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 use study::measured::{
-    Environment, LoadMeasured, Measured, MessageTimes, PortSeries, PortSteps, Progress,
+    Environment, LoadMeasured, Measured, MessageTimes, PortSeries, PortSteps, Progress, TcpCount,
 };
 use study::skew::Skew;
 use study::{Planned, file};
@@ -123,7 +123,7 @@ fn all_sites(sites: &Sites<'_>) -> Result<Vec<SimulatedSite>> {
     sites.all().map(|(name, host, ip)| site(sites, name, host, ip)).collect()
 }
 
-fn site(sites: &Sites<'_>, name: &str, host: &str, ip: std::net::IpAddr) -> Result<SimulatedSite> {
+fn site(sites: &Sites<'_>, name: &str, host: &str, ip: IpAddr) -> Result<SimulatedSite> {
     let secret = |from: &str, to: &str| {
         let mut table = Table::new();
         table.insert("env".to_owned(), format!("{from} to {to}").into());
@@ -356,17 +356,40 @@ fn measured(
             || (messages.is_empty() && is_cut(planned, outcome)),
         messages,
         passed: Vec::new(),
+        tcp: tcp_counts(&outcome.tcp),
         notes: Vec::new(),
     })
+}
+
+/// By the two addresses and the mark: the connections of one channel, or of one load, together.
+fn tcp_counts(ends: &[sim::ConnectionCount]) -> Vec<TcpCount> {
+    let mut counts: BTreeMap<(IpAddr, IpAddr, u8), (u64, u64)> = BTreeMap::new();
+    let mut received: BTreeMap<(SocketAddr, SocketAddr), u64> = BTreeMap::new();
+    for end in ends {
+        *received.entry((end.remote, end.local)).or_default() += end.received_data_segments;
+    }
+    for end in ends {
+        let flow = (end.local.ip(), end.remote.ip(), end.dscp.number());
+        let (sent, came) = counts.entry(flow).or_default();
+        *sent += end.sent.data_segments;
+        // Several connections of one pair of ports, one after the other, are counted there as one.
+        *came += received.remove(&(end.local, end.remote)).unwrap_or_default();
+    }
+    let counts = counts.into_iter().filter(|(_, (sent, _))| *sent > 0);
+    counts
+        .map(|((from, to, dscp), (sent, received))| TcpCount { from, to, dscp, sent, received })
+        .collect()
 }
 
 /// None of a port that nothing passed after the beginning.
 fn series(of: &sim::ProbeSeries, begin: Duration) -> Option<PortSeries> {
     let interval = of.interval.as_secs_f64();
+    let nanos = of.interval.as_nanos().max(1);
     let mut rows: BTreeMap<u8, PortSteps> = BTreeMap::new();
     for row in of.rows.iter().filter(|row| row.at > begin) {
-        let at = row.at.saturating_sub(begin).as_secs_f64();
-        let step = (at / interval).ceil() as usize;
+        // Whole numbers: a row at the end of a step is that step's.
+        let at = row.at.saturating_sub(begin).as_nanos();
+        let Ok(step) = usize::try_from(at.div_ceil(nanos)) else { continue };
         let steps = rows.entry(row.dscp.number()).or_default();
         let before = step.saturating_sub(1);
         steps.octets.resize(before, 0);

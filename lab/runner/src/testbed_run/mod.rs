@@ -102,6 +102,7 @@ impl TestbedRunner {
             loads,
             series: seen.series,
             passed: passed.unwrap_or_default(),
+            tcp: Vec::new(),
             seconds,
             given_up: unfinished || (planned.messages.is_empty() && is_late),
             notes,

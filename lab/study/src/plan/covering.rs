@@ -6,6 +6,8 @@ use std::collections::BinaryHeap;
 
 /// Most combinations of which some are chosen.
 pub(super) const MAX_COMBINATIONS: usize = 100_000;
+/// Most parameters: there are 560 triples of them.
+pub(super) const MAX_PARAMETERS: usize = 16;
 
 /// A combination: the place of the value of each parameter.
 type Cell = Vec<usize>;
@@ -13,8 +15,11 @@ type Cell = Vec<usize>;
 /// The first `most` cells for parameters with so many values each. Each cell is the one with the most
 /// new pairs and, of those, the most new triples. So all pairs come first, and fewer cells are a beginning
 /// of more. The same values always give the same cells. There are fewer where no triple is left, and
-/// none where there are too many combinations.
+/// none where there are too many combinations or parameters.
 pub(super) fn cells(sizes: &[usize], most: usize) -> Vec<Cell> {
+    if sizes.len() > MAX_PARAMETERS {
+        return Vec::new();
+    }
     let all = sizes.iter().try_fold(1usize, |all, size| all.checked_mul(*size));
     let Some(all) = all.filter(|all| (1..=MAX_COMBINATIONS).contains(all)) else {
         return Vec::new();

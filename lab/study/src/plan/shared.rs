@@ -3,7 +3,8 @@
 
 use crate::StudyError;
 use crate::file::{Experiment, Headline, Parameter, ParameterKind, Study, StudyRun};
-use router::policy::Name;
+use router::policy::{Name, OctetSize, Span};
+use router::time::Rate;
 use std::collections::BTreeMap;
 use toml::Value;
 
@@ -18,12 +19,16 @@ pub(super) fn check(study: &Study) -> Result<(), StudyError> {
     for (name, parameter) in &study.parameters {
         open(parameter).map_err(|what| StudyError::at(format!("parameters.{name}"), what))?;
     }
-    for name in headline.with.keys() {
-        let kind = study.parameters.get(name).and_then(|parameter| parameter.kind);
-        if !kind.is_some_and(ParameterKind::is_shared) {
+    for (name, value) in &headline.with {
+        let parameter = study.parameters.get(name);
+        let parameter =
+            parameter.filter(|parameter| parameter.kind.is_some_and(ParameterKind::is_shared));
+        let Some(parameter) = parameter else {
             let what = format!("there is no parameter {name} of kind messaging or host");
             return Err(StudyError::at("headline.with", what));
-        }
+        };
+        in_range(parameter, value)
+            .map_err(|what| StudyError::at(format!("headline.with.{name}"), what))?;
     }
     for (number, experiment) in study.experiments.iter().enumerate() {
         rows(study, headline, experiment, number)?;
@@ -39,15 +44,33 @@ fn open(parameter: &Parameter) -> Result<(), String> {
     if !parameter.printed && parameter.range.is_empty() {
         return Err("its value is not printed: range has the values it may have".to_owned());
     }
-    let number = |value: &Value| value.as_float().or(value.as_integer().map(|whole| whole as f64));
-    let value = parameter.value.as_ref().and_then(number);
-    if let (Some(value), [least, most]) = (value, parameter.range.as_slice())
-        && let (Some(least), Some(most)) = (number(least), number(most))
-        && !(least..=most).contains(&value)
-    {
-        return Err(format!("its value {value} is outside its range of {least} to {most}"));
+    parameter.value.as_ref().map_or(Ok(()), |value| in_range(parameter, value))
+}
+
+/// A quantity is not outside of the range of its parameter.
+fn in_range(parameter: &Parameter, value: &Value) -> Result<(), String> {
+    let [least, most] = parameter.range.as_slice() else { return Ok(()) };
+    let quantities = (quantity(value), quantity(least), quantity(most));
+    let (Some(number), Some(from), Some(to)) = quantities else { return Ok(()) };
+    match (from..=to).contains(&number) {
+        true => Ok(()),
+        false => Err(format!("its value {value} is outside its range of {least} to {most}")),
     }
-    Ok(())
+}
+
+/// A number, or a text of seconds, bits a second or octets.
+fn quantity(value: &Value) -> Option<f64> {
+    let text = match value {
+        Value::Integer(whole) => return Some(*whole as f64),
+        Value::Float(number) => return Some(*number),
+        Value::String(text) => text,
+        _ => return None,
+    };
+    let span = || text.parse().ok().map(|Span(span)| span.as_secs_f64());
+    let rate = || text.parse().ok().map(|rate: Rate| rate.bits() as f64);
+    let octets = || text.parse().ok().map(|OctetSize(octets)| octets as f64);
+    let zero = (text == "0").then_some(0.0);
+    zero.or_else(span).or_else(rate).or_else(octets)
 }
 
 /// No value of an experiment or a run fits messaging or hosts to what is printed of it.
@@ -91,8 +114,13 @@ fn keys(values: &BTreeMap<Name, Value>) -> Vec<&Name> {
 
 /// Values that fit are of parameters, have a reason, and have something printed to fit.
 fn fit(study: &Study, run: &StudyRun, path: &str) -> Result<(), StudyError> {
-    if let Some(name) = run.fit.keys().find(|name| !study.parameters.contains_key(*name)) {
-        return Err(StudyError::at(format!("{path}.fit"), format!("there is no parameter {name}")));
+    for (name, value) in &run.fit {
+        let Some(parameter) = study.parameters.get(name) else {
+            let what = format!("there is no parameter {name}");
+            return Err(StudyError::at(format!("{path}.fit"), what));
+        };
+        in_range(parameter, value)
+            .map_err(|what| StudyError::at(format!("{path}.fit.{name}"), what))?;
     }
     if run.fit.is_empty() != run.fit_why.is_empty() {
         return Err(StudyError::at(path, "fit and fit_why go together"));

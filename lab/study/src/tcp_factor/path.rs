@@ -25,8 +25,6 @@ pub(super) struct Stretch {
     /// How long the line takes, in the mean.
     pub(super) seconds: f64,
     pub(super) kbit_s: Option<f64>,
-    /// The probability that it loses a packet.
-    pub(super) loss: f64,
 }
 
 impl FlowPath {
@@ -80,6 +78,5 @@ fn stretch(plan: &NetworkPlan, port: PortId) -> Option<Stretch> {
         port: plan.port_name(port),
         seconds: link.delay.0.as_secs_f64() + link.jitter.0.as_secs_f64() / 2.0,
         kbit_s: link.rate.map(|rate| rate.bits() as f64 / 1e3),
-        loss: link.loss,
     })
 }

@@ -2,9 +2,15 @@
 
 use super::Exporter;
 use super::normal::{as_cases, without_effect};
-use crate::ios::map::MAX_BURST;
 use crate::ios::matching::access::printed_dscp;
 use router::policy::{ChainStep, ClassSteps, MeterAction, MeterProfile, OctetSize};
+use router::time::Rate;
+use std::ops::RangeInclusive;
+
+/// The octets of a burst of `police`, as Cisco's command references have them for most releases.
+const POLICE_BURST: RangeInclusive<u64> = 1_000..=512_000_000;
+/// The rates of `police`, in bits a second.
+const POLICE_RATE: RangeInclusive<u64> = 8_000..=64_000_000_000;
 
 /// A case of a first-match step, and the path of its steps without their numbers.
 pub(super) struct Case {
@@ -144,19 +150,21 @@ impl Exporter<'_> {
         let (mut line, colour_aware, has_yellow) = match meter {
             MeterProfile::TokenBucket { rate, burst } => {
                 let burst = self.burst(*burst, &format!("{meter_path}.burst"));
-                (format!("police cir {} bc {burst}", rate.bits()), false, false)
+                let rate = self.rate(*rate, &format!("{meter_path}.rate"));
+                (format!("police cir {rate} bc {burst}"), false, false)
             }
             MeterProfile::SingleRate { cir, cbs, ebs, colour_aware } => {
                 let cbs = self.burst(*cbs, &format!("{meter_path}.cbs"));
                 let ebs = self.burst(*ebs, &format!("{meter_path}.ebs"));
-                (format!("police cir {} bc {cbs} be {ebs}", cir.bits()), *colour_aware, true)
+                let cir = self.rate(*cir, &format!("{meter_path}.cir"));
+                (format!("police cir {cir} bc {cbs} be {ebs}"), *colour_aware, true)
             }
             MeterProfile::TwoRate { cir, cbs, pir, pbs, colour_aware } => {
                 let cbs = self.burst(*cbs, &format!("{meter_path}.cbs"));
                 let pbs = self.burst(*pbs, &format!("{meter_path}.pbs"));
-                let line =
-                    format!("police cir {} bc {cbs} pir {} be {pbs}", cir.bits(), pir.bits());
-                (line, *colour_aware, true)
+                let cir = self.rate(*cir, &format!("{meter_path}.cir"));
+                let pir = self.rate(*pir, &format!("{meter_path}.pir"));
+                (format!("police cir {cir} bc {cbs} pir {pir} be {pbs}"), *colour_aware, true)
             }
         };
         if colour_aware {
@@ -178,11 +186,29 @@ impl Exporter<'_> {
     }
 
     /// The octets of a burst.
-    pub(super) fn burst(&mut self, burst: OctetSize, path: &str) -> u64 {
-        if !(1..=MAX_BURST).contains(&burst.0) {
-            self.fault(path, format!("{} octets: in IOS 1 to {MAX_BURST}", burst.0));
-        }
+    fn burst(&mut self, burst: OctetSize, path: &str) -> u64 {
+        self.within(burst.0, &POLICE_BURST, path, "octets");
         burst.0
+    }
+
+    /// The bits a second of a rate.
+    fn rate(&mut self, rate: Rate, path: &str) -> u64 {
+        self.within(rate.bits(), &POLICE_RATE, path, "bit/s");
+        rate.bits()
+    }
+
+    /// A number outside of what IOS has is a fault.
+    pub(super) fn within(
+        &mut self,
+        number: u64,
+        range: &RangeInclusive<u64>,
+        path: &str,
+        unit: &str,
+    ) {
+        if !range.contains(&number) {
+            let (least, most) = (range.start(), range.end());
+            self.fault(path, format!("{number} {unit}: in IOS {least} to {most}"));
+        }
     }
 
     fn action(&mut self, action: MeterAction, path: &str) -> Option<String> {

@@ -5,7 +5,13 @@ use super::{Exporter, normal};
 use crate::ios::wred::printed;
 use router::policy::{Branch, BranchShare, Dropper, OctetSize, QueueLimit, Queueing, Span};
 use router::time::Rate;
+use std::ops::RangeInclusive;
 use std::time::Duration;
+
+/// The queues of `fair-queue` in a class, powers of 2.
+const FAIR_QUEUES: RangeInclusive<usize> = 16..=4_096;
+/// The octets of a burst of `priority`.
+const PRIORITY_BURST: RangeInclusive<u64> = 32..=2_000_000;
 
 /// The lines of a class for its queue.
 #[derive(Default)]
@@ -65,15 +71,22 @@ impl Exporter<'_> {
             Queueing::ClassBased { .. } => done.inner = Some((of, path.to_owned())),
             Queueing::Fifo { limit, dropper } => {
                 done.queue.extend(self.limit(limit, path));
-                done.queue.extend(self.early(dropper, &format!("{path}.dropper")));
+                let early = self.early(dropper, &format!("{path}.dropper"));
+                if limit.octets.is_some() && !early.is_empty() {
+                    let what = "IOS has queue-limit and random-detect in one unit: state packets";
+                    self.fault(format!("{path}.limit.octets"), what);
+                }
+                done.queue.extend(early);
             }
             Queueing::FairFlows { queues, limit, by_precedence, dropper } => {
                 if *by_precedence == Some(false) {
                     let what = "IOS weighs flows by their precedence: leave it out";
                     self.fault(format!("{path}.by_precedence"), what);
                 }
-                if queues.is_some_and(|queues| queues > 4_096) {
-                    self.fault(format!("{path}.queues"), "IOS has 1 to 4096 queues here");
+                let has = |queues: usize| queues.is_power_of_two() && FAIR_QUEUES.contains(&queues);
+                if queues.is_some_and(|queues| !has(queues)) {
+                    let what = "IOS has 16, 32, 64 and so on up to 4096 queues here";
+                    self.fault(format!("{path}.queues"), what);
                 }
                 let queues = queues.map_or_else(String::new, |queues| format!(" {queues}"));
                 done.queue.push(format!("fair-queue{queues}"));
@@ -239,7 +252,7 @@ impl Exporter<'_> {
         if let BranchShare::Priority { burst: Some(burst), .. }
         | BranchShare::PriorityPercent { burst: Some(burst), .. } = share
         {
-            self.burst(burst, path);
+            self.within(burst.0, &PRIORITY_BURST, path, "octets");
         }
         if !named {
             self.fault(path, "class-default of IOS has no priority: give these packets a class");

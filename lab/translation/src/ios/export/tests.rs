@@ -87,7 +87,7 @@ rate = "2Mbit"
 [[queueings.line.branches]]
 class = "voice"
 share = { priority-percent = { percent = 20, burst = 4000 } }
-queueing = { kind = "fifo", limit = { packets = 20 } }
+queueing = { kind = "fifo", limit = { octets = 20000 } }
 [[queueings.line.branches]]
 class = "mail"
 share = { percent = 40 }
@@ -104,7 +104,7 @@ share = { weight = 3 }
 queueing = { kind = "fair-flows", queues = 16 }
 [[queueings.line.branches]]
 share = { percent = 10 }
-queueing = { kind = "fifo", limit = { octets = 64000 }, dropper = { kind = "red", ecn = true, weight_exponent = 6, line = { min = 10, max = 30, denominator = 5 } } }
+queueing = { kind = "fifo", limit = { packets = 64 }, dropper = { kind = "red", ecn = true, weight_exponent = 6, line = { min = 10, max = 30, denominator = 5 } } }
 
 [interfaces.lan]
 input = ["edge"]

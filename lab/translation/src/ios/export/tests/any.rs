@@ -99,17 +99,17 @@ fn action() -> impl Strategy<Value = MeterAction> {
 }
 
 fn octets() -> impl Strategy<Value = OctetSize> {
-    (1u64..1_000_000_000).prop_map(OctetSize)
+    (1_000u64..=512_000_000).prop_map(OctetSize)
 }
 
 fn meter() -> impl Strategy<Value = ChainStep> {
     let profile = prop_oneof![
-        (rate(1..9_000), octets())
+        (rate(8..9_000), octets())
             .prop_map(|(rate, burst)| MeterProfile::TokenBucket { rate, burst }),
-        (rate(1..9_000), octets(), octets()).prop_map(|(cir, cbs, ebs)| {
+        (rate(8..9_000), octets(), octets()).prop_map(|(cir, cbs, ebs)| {
             MeterProfile::SingleRate { cir, cbs, ebs, colour_aware: false }
         }),
-        (rate(1..9_000), octets(), rate(9_000..90_000), octets()).prop_map(
+        (rate(8..9_000), octets(), rate(9_000..90_000), octets()).prop_map(
             |(cir, cbs, pir, pbs)| {
                 MeterProfile::TwoRate { cir, cbs, pir, pbs, colour_aware: false }
             }
@@ -189,12 +189,19 @@ fn fifo(dropper: impl Strategy<Value = Dropper>) -> impl Strategy<Value = Queuei
             .prop_map(|packets| QueueLimit { packets: Some(packets), ..QueueLimit::default() }),
         octets().prop_map(|octets| QueueLimit { octets: Some(octets), ..QueueLimit::default() }),
     ];
-    (limit, dropper).prop_map(|(limit, dropper)| Queueing::Fifo { limit, dropper })
+    (limit, dropper).prop_map(|(limit, dropper)| {
+        // A limit in octets has no early drops beside it.
+        let limit = match dropper {
+            Dropper::Tail {} => limit,
+            _ => QueueLimit { octets: None, ..limit },
+        };
+        Queueing::Fifo { limit, dropper }
+    })
 }
 
 fn leaf() -> impl Strategy<Value = Queueing> {
     let flows = (
-        option::of(1usize..100),
+        option::of((4u32..=12).prop_map(|power| 1usize << power)),
         option::of(1usize..900),
         prop_oneof![Just(None), Just(Some(true))],
         dropper(),

@@ -64,7 +64,16 @@ dropper = { kind = 'wred', lines = {} }                         # for every code
 (queueing)
 kind = 'fair-flows'
 by_precedence = false                                           # by their precedence
-queues = 5000                                                   # 1 to 4096
+queues = 5000                                                   # up to 4096
+
+(queueing)
+kind = 'fair-flows'
+queues = 100                                                    # 16, 32, 64
+
+(queueing)
+kind = 'fifo'
+limit = { octets = 64000 }                                      # in one unit
+dropper = { kind = 'red', line = { min = 10, max = 30, denominator = 5 } }
 
 (queueing)
 kind = 'shaper'
@@ -126,6 +135,19 @@ kind = 'demote'                                                 # no step "demot
 af_class = 1
 rates = ['1Mbit', '1Mbit', '1Mbit']
 burst = '5kB'
+
+(chain)
+kind = 'meter'
+[chains.c.meter]
+kind = 'two-rate'
+cir = '7kbit'                                                   # 7000 bit/s: in IOS 8000 to
+cbs = 999                                                       # 999 octets: in IOS 1000 to
+pir = '1Mbit'
+pbs = '600MB'                                                   # 1000 to 512000000
+
+(branches)
+branches = [{ class = 'a', share = { priority = { rate = '64kbit',
+    burst = 31 } } }]                                           # 31 octets: in IOS 32 to
 
 (chain)
 kind = 'meter'
@@ -231,7 +253,7 @@ fn what_ios_has_not_is_a_fault_at_its_key() {
     }
 }
 
-/// None of them is for IOS, and each fault has its line.
+/// These are not for IOS, and each fault has its line.
 #[test]
 fn the_shipped_policies_are_refused_with_all_their_faults() {
     for (name, least) in [
