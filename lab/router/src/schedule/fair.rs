@@ -19,6 +19,10 @@
 //! reason: S is between V - Lmax/w - Lmax/W and V + Lmax/w. If both begin at S = V, the bound is
 //! half of that.
 //!
+//! The bounds above are of that choice. The scheduler of class-based queueing takes the lowest F of all
+//! branches that have a packet, as `by_finish` has it: a branch may then be ahead of its ideal service, and none
+//! starves, as V passes its F in the end.
+//!
 //! F is computed from the packet at the head at each decision, and not stored: the head of a branch
 //! that is itself a scheduler changes when a packet with higher priority arrives.
 
