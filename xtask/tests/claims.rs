@@ -103,9 +103,8 @@ fn every_claim_about_a_hypothesis_has_the_stored_figures() {
 fn digits(number: &Value) -> String {
     match number.as_f64() {
         Some(number) if number >= 100.0 => format!("{number:.0}"),
-        Some(number) if number >= 1.0 => {
-            format!("{number:.2}")[..4].trim_end_matches('.').to_owned()
-        }
+        Some(number) if number >= 10.0 => format!("{number:.1}"),
+        Some(number) if number >= 1.0 => format!("{number:.2}"),
         Some(number) => format!("{number:.3}"),
         None => "–".to_owned(),
     }

@@ -245,9 +245,10 @@ impl Hypotheses {
         let rivals: Result<Vec<String>, _> =
             self.hypotheses.iter().map(serde_json::to_string).collect();
         Ok(format!(
-            "{{\"study\":{},\n\"command\":{},\n\"distinguish\":{},\n\"hypotheses\":[\n{}\n]}}\n",
+            "{{\"study\":{},\n\"command\":{},\n\"inputs\":{},\n\"distinguish\":{},\n\"hypotheses\":[\n{}\n]}}\n",
             serde_json::to_string(&self.study)?,
             serde_json::to_string(&self.command)?,
+            serde_json::to_string(&self.inputs)?,
             serde_json::to_string(&self.distinguish)?,
             rivals?.join(",\n")
         ))
