@@ -238,6 +238,10 @@ for name in $here; do
         *) note "$name follows $winner" ;;
     esac
 done
+# The checkpoint after a promotion takes minutes. Until it ends, the files of the new primary name the old time line, and
+# pg_rewind of the old primary finds nothing to do.
+ask "$(url_of "$winner")" checkpoint >/dev/null ||
+    note "there is no checkpoint yet: before pg_rewind of $old, run \`checkpoint\` on $winner"
 echo "promoted $winner"
 if [ -z "$single" ] && [ "$here" = " $winner" ]; then
     fail 4 "no server follows $winner: nothing is acknowledged until $old is back as a standby, or run this again with --single"

@@ -141,15 +141,20 @@ pub enum FaultKind {
     Denies,
     /// It is there, and TLS with it fails: its certificate, mostly.
     Untrusted,
+    /// It is there, and takes no connection now: it has as many as it may, starts, recovers or ends.
+    Busy,
 }
 
 impl FaultKind {
     /// Whether it is known that a server runs there.
     #[must_use]
     pub fn is_there(self) -> bool {
-        matches!(self, FaultKind::Denies | FaultKind::Untrusted)
+        matches!(self, FaultKind::Denies | FaultKind::Untrusted | FaultKind::Busy)
     }
 }
+
+/// What a server that takes no connection now ends its answer with.
+const BUSY: [&str; 3] = ["(53300)", "(57P03)", "(57P01)"];
 
 impl ServerFault {
     fn new(failure: &Failure) -> ServerFault {
@@ -159,6 +164,8 @@ impl ServerFault {
             Failure::Untrusted(_) => FaultKind::Untrusted,
             // The resolver has no kind of its own.
             Failure::Lost(_) if why.contains("lookup address") => FaultKind::NoAddress,
+            // With a code of the server: too_many_connections, cannot_connect_now, admin_shutdown.
+            Failure::Lost(_) if BUSY.iter().any(|code| why.ends_with(code)) => FaultKind::Busy,
             _ => FaultKind::Away,
         };
         ServerFault { kind, why }
@@ -468,4 +475,19 @@ async fn server(client: &Connection) -> Result<ServerAnswer, Failure> {
          LIMIT 1)";
     let Some(row) = client.row(sql, &[]).await? else { return Ok(ServerAnswer::default()) };
     Ok(ServerAnswer { is_standby: row.get(0), has: unsigned(row.get(1)), name: row.get(2) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_answers_with_a_code_is_there() {
+        let kind = |why: &str| ServerFault::new(&Failure::Lost(why.to_owned())).kind;
+        assert_eq!(kind("sorry, too many clients already (53300)"), FaultKind::Busy);
+        assert_eq!(kind("the database system is in recovery mode (57P03)"), FaultKind::Busy);
+        assert!(FaultKind::Busy.is_there());
+        assert_eq!(kind("connection refused (os error 111)"), FaultKind::Away);
+        assert_eq!(kind("failed to lookup address information"), FaultKind::NoAddress);
+    }
 }

@@ -70,6 +70,7 @@ fn unreached(server: &ServerState, fault: &ServerFault) -> ServerReport {
             FaultKind::NoAddress => "name unknown",
             FaultKind::Denies => "does not let us in",
             FaultKind::Untrusted => "TLS fails",
+            FaultKind::Busy => "takes no connection",
         }
         .to_owned(),
         error: Some(fault.why.clone()),

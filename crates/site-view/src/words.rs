@@ -239,7 +239,8 @@ mod tests {
         ] {
             assert!(!promotes(&other), "{other}");
         }
-        for kind in [FaultKind::Untrusted, FaultKind::Denies, FaultKind::NoAddress] {
+        for kind in [FaultKind::Untrusted, FaultKind::Denies, FaultKind::NoAddress, FaultKind::Busy]
+        {
             let mut doubtful = servers();
             if let Some(first) = doubtful.first_mut() {
                 first.answer = Err(ServerFault { kind, why: "expired".to_owned() });

@@ -50,6 +50,22 @@ pub(crate) fn page(report: &Summary, now: Option<&BTreeMap<String, String>>) -> 
         score.own_settings,
         score.rows
     );
+    if detail.by_table.len() > 1 {
+        text.push_str(
+            "| table | printed values | within 15 % | within a factor of 2 |\n|---|--:|--:|--:|\n",
+        );
+        for (table, of) in &detail.by_table {
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {} |",
+                cell(table),
+                of.printed,
+                of.near,
+                of.factor
+            );
+        }
+        text.push('\n');
+    }
     for line in crate::text::fitted_words(detail).lines() {
         let _ = writeln!(text, "{line}.\n");
     }

@@ -114,6 +114,27 @@ pub(crate) fn by_kind(rows: &[StudyRow]) -> BTreeMap<String, KindScore> {
     kinds
 }
 
+/// The score of each table, in the order of the rows: printed, near, within a factor of 2.
+pub(crate) fn by_table(rows: &[StudyRow]) -> Vec<(String, KindScore)> {
+    let mut tables: Vec<(String, KindScore)> = Vec::new();
+    for row in rows {
+        for (_, _, closeness) in values(row) {
+            let place = match tables.iter().position(|(table, _)| *table == row.table) {
+                Some(place) => place,
+                None => {
+                    tables.push((row.table.clone(), KindScore::default()));
+                    tables.len() - 1
+                }
+            };
+            let Some((_, score)) = tables.get_mut(place) else { continue };
+            score.printed += 1;
+            score.near += usize::from(closeness == Some(Closeness::Near));
+            score.factor += usize::from(closeness == Some(Closeness::Factor));
+        }
+    }
+    tables
+}
+
 /// The score of a kind of value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KindScore {
@@ -186,6 +207,9 @@ pub struct ScoreDetail {
     pub score: Score,
     /// By kind of value.
     pub by_kind: BTreeMap<String, KindScore>,
+    /// By table.
+    #[serde(default)]
+    pub by_table: Vec<(String, KindScore)>,
     /// What is not near.
     pub outside: Vec<Outside>,
     /// What was chosen by printed values.
@@ -198,6 +222,7 @@ impl ScoreDetail {
         ScoreDetail {
             score: Score::from_report(report),
             by_kind: by_kind(report.rows),
+            by_table: by_table(report.rows),
             outside: outside(&[report.rows, &score::unmade(report)].concat()),
             fitted: Fitted::from_report(report),
         }

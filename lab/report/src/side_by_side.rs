@@ -10,9 +10,10 @@ use study::StudyRow;
 use study::row::Measure;
 
 /// What a table may show, with the words of its columns.
-const SHOWN: [(Measure, &str); 7] = [
+const SHOWN: [(Measure, &str); 8] = [
     (Measure::Seconds, "s"),
     (Measure::KbitS, "kbit/s"),
+    (Measure::BasePercent, "% of base"),
     (Measure::BoundPercent, "% of the bound"),
     (Measure::LossPercent, "loss %"),
     (Measure::DelayMs, "delay ms"),
@@ -121,6 +122,9 @@ impl Of {
                 NONE.to_owned()
             }
             Of::Ours(Measure::KbitS) => kbit_s(row),
+            Of::Ours(Measure::BasePercent) if !is_printed(row, Measure::BasePercent) => {
+                NONE.to_owned()
+            }
             Of::Ours(measure) => ours(row, measure),
         }
     }
@@ -193,7 +197,15 @@ mod tests {
         };
         let both = [simulated, made];
         let of = |name: &str, now| side_by_side(&both, &[name.to_owned()], &now);
-        insta::assert_snapshot!(of("a", BTreeMap::new()).unwrap(), @"");
+        insta::assert_snapshot!(of("a", BTreeMap::new()).unwrap(), @r"
+        a:
+
+        | row | s: simulation | loss %: testbed | delay ms: paper | simulation | testbed |
+        |---|--:|--:|--:|--:|--:|
+        | [x=1]/one/f |  |  | < 5 | 4.00 | 6.50 |
+        | two | 2.00 |  |  |  |  |
+        | three\| |  | 50.00 |  |  |  |
+        ");
         assert_eq!(of("c", BTreeMap::new()), Err("c".to_owned()));
         let now = BTreeMap::from([("x.toml: b".to_owned(), "1".to_owned())]);
         assert!(of("b", now.clone()).unwrap().starts_with("b (older than the study's file: "));

@@ -436,7 +436,8 @@ loads = [{ name = "udp", from = "alice", to = "bob", rate = "8Mbit", jitter_perc
         };
         assert_eq!(more("one/whole/flow"), [None, None]);
         let [factor, loss] = more("one/lossy/flow").map(Option::unwrap_or_default);
-        assert!(factor > 0.5 && (loss - 1.0).abs() < 0.01, "{factor} {loss}");
+        // The line loses 1 percent by chance; it is the share of its own 200 segments and more.
+        assert!(factor > 0.5 && loss > 0.0 && loss < 4.0, "{factor} {loss}");
     }
 
     #[test]

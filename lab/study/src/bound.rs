@@ -129,8 +129,14 @@ fn hop(planned: &Planned, port: &str) -> Option<(u64, u64)> {
 /// Whether a bound can be computed.
 ///
 /// # Errors
-/// A hop has no rate.
+/// There is no hop, or one without a rate; or no round trip.
 pub(crate) fn check(planned: &Planned, bound: &StudyBound) -> Result<(), String> {
+    if bound.hops.is_empty() {
+        return Err("bound.hops: the ports of routers where it waits".to_owned());
+    }
+    if bound.round_trip.0.is_zero() {
+        return Err("bound.round_trip: more than no time".to_owned());
+    }
     match bound.hops.iter().find(|port| hop(planned, port).is_none()) {
         None => Ok(()),
         Some(port) => {

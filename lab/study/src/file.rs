@@ -100,6 +100,8 @@ impl Study {
             None => format!("Set {by}. {}", parameter.why),
         };
         parameter.value = Some(value.clone());
+        // Whoever sets it tries what the file does not have.
+        parameter.range = vec![value.clone()];
         if let Some(headline) = &mut self.headline {
             headline.with.remove(name);
         }
@@ -108,6 +110,9 @@ impl Study {
             experiment.runs.iter_mut().for_each(|run| {
                 run.with.remove(name);
                 run.fit.remove(name);
+                if run.fit.is_empty() {
+                    run.fit_why.clear();
+                }
             });
         }
         Ok(())

@@ -387,6 +387,10 @@ impl<'a> Maker<'a> {
             };
             let path: TomlPath = text.parse().map_err(invalid)?;
             let root = path.root();
+            if !ROOTS.contains(&root) {
+                let what = format!("{root} is none of {}", ROOTS.join(", "));
+                return Err(StudyError::at(format!("parameters.{name}.sets"), what));
+            }
             let Some(value) = settings.get(name).filter(|_| wanted(root)) else { continue };
             if root == "policy" && !is_loaded(document, &path) {
                 let parameter = self.study.parameters.get(name);
@@ -411,6 +415,9 @@ impl<'a> Maker<'a> {
         Ok(())
     }
 }
+
+/// What a parameter can be set in.
+const ROOTS: [&str; 6] = ["network", "policy", "mail", "messages", "loads", "tcp"];
 
 /// Begins what stands behind the name of a run that fits.
 const FIT: &str = "[fit";

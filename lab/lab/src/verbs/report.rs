@@ -32,8 +32,16 @@ impl Args {
             let what = format!("they are of two studies: {} and {}", first.study, other.study);
             return Err(UsageError::error(what).into());
         }
-        let now = runner::find(&first.study).and_then(|found| found.inputs());
-        let now = now.with_context(|| format!("the study {}", first.study))?;
+        let now = match runner::find(&first.study) {
+            Ok(found) => found.inputs().with_context(|| format!("the study {}", first.study))?,
+            Err(_) => {
+                let study = &first.study;
+                super::note(&format!(
+                    "{study} does not come with the program: whether it has changed is not known"
+                ));
+                first.inputs.clone()
+            }
+        };
         let page = match self.experiments.is_empty() {
             true if !others.is_empty() => {
                 let what =

@@ -140,6 +140,9 @@ impl Args {
         for (id, why) in &outcome.failed {
             super::note(&format!("failed: {id}: {why}"));
         }
+        if outcome.interrupted {
+            super::note("stopped: the same command makes what is missing");
+        }
         super::note(&format!("report: {}", options.directory.join("report.html").display()));
         Ok(code(&outcome, options.only.is_empty()))
     }
@@ -201,11 +204,16 @@ fn compare(
         super::note(&format!("failed: {id}: {why}"));
     }
     super::note(&format!("report: {}", options.directory.join("report.html").display()));
-    Ok(match (is_empty, is_whole && contest.failed.is_empty() && !contest.interrupted) {
-        (true, _) => ExitCode::FAILURE,
-        (false, true) => ExitCode::SUCCESS,
-        (false, false) => ExitCode::from(IN_PART),
-    })
+    Ok(
+        match (
+            is_empty && !contest.interrupted,
+            is_whole && contest.failed.is_empty() && !contest.interrupted,
+        ) {
+            (true, _) => ExitCode::FAILURE,
+            (false, true) => ExitCode::SUCCESS,
+            (false, false) => ExitCode::from(IN_PART),
+        },
+    )
 }
 
 /// The machine, the command and the time of the run.
@@ -228,7 +236,8 @@ fn machine() -> report::Machine {
 
 fn code(outcome: &RunnerOutcome, is_all: bool) -> ExitCode {
     let broken = outcome.verdicts.iter().any(|verdict| verdict.holds == Some(false));
-    if outcome.measured.is_empty() || broken {
+    let is_nothing = outcome.measured.is_empty() && !outcome.interrupted;
+    if is_nothing || broken {
         ExitCode::FAILURE
     } else if outcome.interrupted || !outcome.failed.is_empty() || (is_all && unknown(outcome)) {
         ExitCode::from(IN_PART)

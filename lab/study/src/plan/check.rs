@@ -5,7 +5,7 @@ use crate::StudyError;
 use crate::file::{
     Environments, Expect, Protocol, Study, StudyLoad, StudyMessage, StudyRun, StudyStart,
 };
-use crate::row::Measure;
+use crate::row::{LESS_THAN, MORE_THAN, Measure};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -208,11 +208,25 @@ fn is_endless(load: &StudyLoad) -> bool {
 }
 
 fn paper(values: &std::collections::BTreeMap<String, f64>) -> Result<(), String> {
-    let unknown = values.keys().find(|key| Measure::of_paper(key).is_none());
-    match unknown {
-        Some(key) => Err(format!("paper.{key}: no value of a row; {}", Measure::NAMES.join(", "))),
-        None => Ok(()),
+    for (key, value) in values {
+        let Some(measure) = Measure::of_paper(key) else {
+            return Err(format!("paper.{key}: no value of a row; {}", Measure::NAMES.join(", ")));
+        };
+        if !value.is_finite() || *value < 0.0 {
+            return Err(format!("paper.{key}: a number from 0 on"));
+        }
+        let of = |suffix: &str| values.get(&format!("{}{suffix}", measure.name())).copied();
+        let (low, high) = (of(MORE_THAN), of(LESS_THAN));
+        if of("").is_some() && (low.is_some() || high.is_some()) {
+            return Err(format!("paper.{key}: a value, or its bounds"));
+        }
+        if low.zip(high).is_some_and(|(low, high)| low >= high) {
+            return Err(format!(
+                "paper.{key}: nothing is more than the one and less than the other"
+            ));
+        }
     }
+    Ok(())
 }
 
 fn mail(planned: &Planned) -> Result<(), StudyError> {

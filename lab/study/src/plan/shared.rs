@@ -44,7 +44,20 @@ fn open(parameter: &Parameter) -> Result<(), String> {
     if !parameter.printed && parameter.range.is_empty() {
         return Err("its value is not printed: range has the values it may have".to_owned());
     }
+    readable(&parameter.range)?;
     parameter.value.as_ref().map_or(Ok(()), |value| in_range(parameter, value))
+}
+
+/// Two quantities, the lower one first; or values of which each stands for itself.
+fn readable(range: &[Value]) -> Result<(), String> {
+    let [least, most] = range else { return Ok(()) };
+    match (quantity(least), quantity(most)) {
+        (Some(least), Some(most)) if least <= most => Ok(()),
+        (Some(_), Some(_)) => Err("range: the lower value comes first".to_owned()),
+        (Some(_), None) => Err(format!("range: {most} is no quantity, and {least} is one")),
+        (None, Some(_)) => Err(format!("range: {least} is no quantity, and {most} is one")),
+        (None, None) => Ok(()),
+    }
 }
 
 /// A quantity is not outside of the range of its parameter.
@@ -58,11 +71,11 @@ fn in_range(parameter: &Parameter, value: &Value) -> Result<(), String> {
     }
 }
 
-/// A number, or a text of seconds, bits a second or octets.
+/// A number, or a text of percent, seconds, bits a second or octets.
 fn quantity(value: &Value) -> Option<f64> {
     let text = match value {
         Value::Integer(whole) => return Some(*whole as f64),
-        Value::Float(number) => return Some(*number),
+        Value::Float(number) => return Some(*number).filter(|number| number.is_finite()),
         Value::String(text) => text,
         _ => return None,
     };
@@ -70,7 +83,8 @@ fn quantity(value: &Value) -> Option<f64> {
     let rate = || text.parse().ok().map(|rate: Rate| rate.bits() as f64);
     let octets = || text.parse().ok().map(|OctetSize(octets)| octets as f64);
     let zero = (text == "0").then_some(0.0);
-    zero.or_else(span).or_else(rate).or_else(octets)
+    let percent = text.strip_suffix(" percent").and_then(|percent| percent.parse().ok());
+    zero.or(percent).or_else(span).or_else(rate).or_else(octets)
 }
 
 /// No value of an experiment or a run fits messaging or hosts to what is printed of it.

@@ -212,6 +212,9 @@ pub(super) const MAX_BURST: u64 = 1_000_000_000;
 
 fn limit(words: &[&str]) -> Result<QueueLimit, String> {
     let count = number(words.first(), "the limit")?;
+    if let Some(more) = words.get(2) {
+        return Err(format!("{more:?} after the limit is not known"));
+    }
     match words.get(1) {
         None | Some(&"packets") => {
             let packets = usize::try_from(count.min(1_000_000)).ok();

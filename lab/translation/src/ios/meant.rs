@@ -29,8 +29,25 @@ pub(super) fn misspelled(line: &ConfigLine, words: &[&str], notes: &mut Notes) {
         [word, ..] => (*word, &FOLLOWED[..]),
         [] => return,
     };
-    if let Some(meant) = nearest(word, among) {
+    let meant = nearest(word, among).or_else(|| divided(words));
+    if let Some(meant) = meant {
         notes.add(line.number, format!("not known: did you mean {meant}?"));
+    }
+}
+
+/// The command of which the first two words are the parts, or one with more or less before `policy`.
+fn divided(words: &[&str]) -> Option<&'static str> {
+    let words = match words {
+        ["ip" | "ipv6" | "no", rest @ ..] => rest,
+        all => all,
+    };
+    match words {
+        ["policy" | "qos-policy", "input" | "output", ..] => Some("service-policy"),
+        [first, second, ..] => {
+            let joined = format!("{first}-{second}");
+            FOLLOWED.into_iter().find(|one| *one == joined)
+        }
+        _ => None,
     }
 }
 
@@ -64,5 +81,11 @@ mod tests {
         ] {
             assert_eq!(nearest(word, &FOLLOWED), meant, "{word}");
         }
+        assert_eq!(divided(&["service", "policy", "output", "wan"]), Some("service-policy"));
+        assert_eq!(divided(&["no", "policy", "map", "x"]), Some("policy-map"));
+        assert_eq!(divided(&["policy", "output", "wan"]), Some("service-policy"));
+        assert_eq!(divided(&["qos-policy", "output", "wan"]), Some("service-policy"));
+        assert_eq!(divided(&["service", "password-encryption"]), None);
+        assert_eq!(divided(&["policy", "route", "x"]), None);
     }
 }

@@ -372,6 +372,9 @@ fn in_interface(
         ["bandwidth", kbit] => {
             let kbit: Option<u64> = kbit.parse().ok();
             interface.bandwidth = kbit.and_then(|k| Rate::from_bits(k.saturating_mul(1_000)));
+            if interface.bandwidth.is_none() {
+                notes.add(line.number, "no rate in kbit/s, up to 1 Tbit/s");
+            }
         }
         ["ip" | "ipv6", "access-group" | "traffic-filter", ..] => {
             notes.add(line.number, "filters are not a part of a policy");

@@ -28,6 +28,9 @@ pub(super) fn shape(words: &[&str]) -> Result<ShapeLine, String> {
         return Err("a rate in percent is not mapped: write it in bit/s".to_owned());
     }
     let rate = rate(number(words.first(), "the rate in bit/s")?)?;
+    if let Some(more) = words.get(3) {
+        return Err(format!("{more:?} after Be is not known"));
+    }
     let committed = match words.get(1) {
         Some(word) => number(Some(word), "the burst Bc in bits")?,
         None => 0,

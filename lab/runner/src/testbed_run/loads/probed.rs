@@ -94,8 +94,11 @@ impl PathSkews {
     }
 
     /// What its receiver subtracts: the skew found, without the skew that the study gives its clock.
+    /// Nothing where the study gives it none: both ends read one clock, and what probes show beside the time
+    /// of the lines is the time that the hosts take.
     pub(super) fn arguments(&self, place: usize, load: &StudyLoad) -> Vec<String> {
-        let removed = self.skew(place).map(|skew| skew.removed).unwrap_or_default();
+        let found = self.skew(place).filter(|_| load.clock.is_some());
+        let removed = found.map(|skew| skew.removed).unwrap_or_default();
         let made = load.clock.unwrap_or_default();
         let off = FittedLine {
             offset_ms: removed.offset_ms - made.ahead_ms,
@@ -134,6 +137,9 @@ mod tests {
         let skew = Skew { removed, ..Skew::default() };
         let found = PathSkews { since: 1_000, skews: [(1, skew)].into() };
         let mut load: StudyLoad = toml::from_str("name = 'x'\nfrom = 'a'\nto = 'b'").unwrap();
+        // Both ends read one clock.
+        assert_eq!(found.arguments(1, &load), ["--ahead=0", "--drift=0", "--since=1000"]);
+        load.clock = Some(study::file::StudyClock { ahead_ms: 0.0, drift_ppm: 0.0 });
         let arguments = ["--ahead=-3500000", "--drift=42000", "--since=1000"];
         assert_eq!(found.arguments(1, &load), arguments);
         load.clock = Some(study::file::StudyClock { ahead_ms: -3.5, drift_ppm: 42.0 });

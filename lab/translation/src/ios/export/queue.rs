@@ -249,10 +249,15 @@ impl Exporter<'_> {
                 format!("priority percent {percent}{}", priority(burst))
             }
         };
-        if let BranchShare::Priority { burst: Some(burst), .. }
-        | BranchShare::PriorityPercent { burst: Some(burst), .. } = share
-        {
-            self.within(burst.0, &PRIORITY_BURST, path, "octets");
+        let burst = match share {
+            BranchShare::Priority { burst, .. } => burst.map(|burst| (burst, "priority")),
+            BranchShare::PriorityPercent { burst, .. } => {
+                burst.map(|burst| (burst, "priority-percent"))
+            }
+            _ => None,
+        };
+        if let Some((burst, key)) = burst {
+            self.within(burst.0, &PRIORITY_BURST, &format!("{path}.{key}.burst"), "octets");
         }
         if !named {
             self.fault(path, "class-default of IOS has no priority: give these packets a class");

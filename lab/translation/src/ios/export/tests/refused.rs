@@ -147,7 +147,7 @@ pbs = '600MB'                                                   # 1000 to 512000
 
 (branches)
 branches = [{ class = 'a', share = { priority = { rate = '64kbit',
-    burst = 31 } } }]                                           # 31 octets: in IOS 32 to
+    burst = '3MB' } } }]                                        # 3000000 octets: in IOS 32 to
 
 (chain)
 kind = 'meter'
