@@ -72,10 +72,34 @@ impl StudyReport<'_> {
     }
 }
 
+/// Writes a file whole or not at all: on a full disk the one from before stays.
 pub(crate) fn put(path: &Path, octets: &[u8]) -> Result<(), WriteError> {
-    fs::write(path, octets).map_err(at(path))
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let written = fs::write(&part, octets).and_then(|()| fs::rename(&part, path));
+    written.map_err(|error| {
+        let _ = fs::remove_file(&part);
+        at(path)(error)
+    })
 }
 
 pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> WriteError {
     move |error| WriteError::File { path: path.to_owned(), error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_written_leaves_what_was_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("report.html");
+        put(&path, b"whole").unwrap();
+        // Nothing can be written in the place of the part.
+        fs::create_dir(directory.path().join("report.html.part")).unwrap();
+        let error = put(&path, b"other").unwrap_err().to_string();
+        assert!(error.contains("report.html: "), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), b"whole");
+    }
 }

@@ -113,6 +113,9 @@ fn analysed(planned: &Planned) -> Result<(), String> {
 
 fn message(planned: &Planned, message: &StudyMessage) -> Result<(), String> {
     paper(&message.paper)?;
+    if message.size.0 == 0 {
+        return Err("size: at least one octet".to_owned());
+    }
     if message.bound.is_some() && message.base.is_none() {
         return Err("bound: it is of the time of a base".to_owned());
     }
