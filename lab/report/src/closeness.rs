@@ -16,7 +16,7 @@ pub enum Comparison {
     /// The printed value is a bound or a range, and ours is within it; or both are zero.
     Within,
     /// The printed value is a bound or a range, and ours is outside: divided by the bound. It is never near,
-    /// since a bound says nothing of how far the value was from it.
+    /// since a bound does not show how far the value was from it.
     Outside(f64),
     /// 0 was printed, and ours is not.
     NotZero,

@@ -11,7 +11,7 @@ use study::row::Measure;
 const REACHED: f64 = 95.0;
 
 /// A line for each value of a parameter, as Markdown: how many cells have it, and the lowest of them in
-/// percent of the bound and of the message alone. Rows without a bound are no cells.
+/// percent of the bound and of the message alone. Rows without a bound are left out.
 ///
 /// # Errors
 /// No row of the experiment has a bound and this parameter; in words.
@@ -20,7 +20,7 @@ pub fn groups(result: &Summary, experiment: &str, parameter: &str) -> Result<Str
     for row in &result.rows {
         let name = row.item.split('/').next().unwrap_or_default();
         let value = row.with.get(parameter).filter(|_| name == experiment);
-        let Some(value) = value.filter(|_| of(row, Measure::BoundPercent).is_some()) else {
+        let Some(value) = value.filter(|_| known(row, Measure::BoundPercent).is_some()) else {
             continue;
         };
         let value = number::setting(value);
@@ -55,13 +55,13 @@ pub fn groups(result: &Summary, experiment: &str, parameter: &str) -> Result<Str
 }
 
 /// A value, or the bound that is known of one that was given up.
-fn of(row: &StudyRow, measure: Measure) -> Option<f64> {
+fn known(row: &StudyRow, measure: Measure) -> Option<f64> {
     let most = || row.more.get(&format!("{}_less_than", measure.name())).copied();
     row.value(measure).or_else(most)
 }
 
 fn sorted(rows: &[&StudyRow], measure: Measure) -> Vec<f64> {
-    let mut all: Vec<f64> = rows.iter().filter_map(|row| of(row, measure)).collect();
+    let mut all: Vec<f64> = rows.iter().filter_map(|row| known(row, measure)).collect();
     all.sort_by(f64::total_cmp);
     all
 }

@@ -202,7 +202,7 @@ mod tests {
 
         | row | s: simulation | loss %: testbed | delay ms: paper | simulation | testbed |
         |---|--:|--:|--:|--:|--:|
-        | [x=1]/one/f |  |  | < 5 | 4.00 | 6.50 |
+        | one/f |  |  | < 5 | 4.00 | 6.50 |
         | two | 2.00 |  |  |  |  |
         | three\| |  | 50.00 |  |  |  |
         ");

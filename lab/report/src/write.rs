@@ -73,6 +73,10 @@ impl StudyReport<'_> {
 }
 
 /// Writes a file whole or not at all: on a full disk the one from before stays.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a report may be lost with the power, and made again"
+)]
 pub(crate) fn put(path: &Path, octets: &[u8]) -> Result<(), WriteError> {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");

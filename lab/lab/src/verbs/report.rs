@@ -30,7 +30,7 @@ impl Args {
         };
         if let Some(other) = others.iter().find(|other| other.study != first.study) {
             let what = format!("they are of two studies: {} and {}", first.study, other.study);
-            return Err(UsageError::error(what).into());
+            return Err(UsageError::error(what));
         }
         let now = match runner::find(&first.study) {
             Ok(found) => found.inputs().with_context(|| format!("the study {}", first.study))?,
@@ -46,7 +46,7 @@ impl Args {
             true if !others.is_empty() => {
                 let what =
                     "one file, or several with --experiment: which rows are shown side by side";
-                return Err(UsageError::error(what.to_owned()).into());
+                return Err(UsageError::error(what.to_owned()));
             }
             true => first.markdown(&now),
             false if self.by.is_some() => {
@@ -73,5 +73,5 @@ fn read(file: &Path) -> Result<report::Summary> {
     let wrong = |what: String| UsageError::error(format!("{}: {what}", file.display()));
     let octets = text::toml_file::read_bounded(file, MAX_SUMMARY).map_err(wrong)?;
     let read = report::Summary::read(&String::from_utf8_lossy(&octets));
-    Ok(read.map_err(|error| wrong(format!("not what `lab run --summary` writes: {error}")))?)
+    read.map_err(|error| wrong(format!("not what `lab run --summary` writes: {error}")))
 }

@@ -54,8 +54,8 @@ fn readable(range: &[Value]) -> Result<(), String> {
     match (quantity(least), quantity(most)) {
         (Some(least), Some(most)) if least <= most => Ok(()),
         (Some(_), Some(_)) => Err("range: the lower value comes first".to_owned()),
-        (Some(_), None) => Err(format!("range: {most} is no quantity, and {least} is one")),
-        (None, Some(_)) => Err(format!("range: {least} is no quantity, and {most} is one")),
+        (Some(_), None) => Err(format!("range: {least} is a quantity, and {most} is not")),
+        (None, Some(_)) => Err(format!("range: {most} is a quantity, and {least} is not")),
         (None, None) => Ok(()),
     }
 }
