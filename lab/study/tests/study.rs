@@ -180,6 +180,44 @@ fn what_cannot_be_is_refused_where_it_stands() {
         ("[\"1Mbit\", \"2Mbit\"]", "[\"1Mbit\", \"1Mbit\"]", "experiment[1].run[0].vary", "same"),
         ("precedences = [\"routine\", \"flash\"]", "precedences = [\"flash\"]", "mail", "routine"),
         ("paper = { seconds", "paper = { second", "experiment[0].run[0].messages[0]", "second"),
+        (
+            "network.links[b.eth0]",
+            "netwrk.links[b.eth0]",
+            "parameters.rate.sets",
+            "netwrk is none of",
+        ),
+        ("seconds = 10.0", "seconds = nan", "experiment[0].run[0].messages[0]", "from 0 on"),
+        ("seconds = 10.0", "seconds = -1.0", "experiment[0].run[0].messages[0]", "from 0 on"),
+        (
+            "seconds = 10.0",
+            "seconds = 10.0, seconds_less_than = 12.0",
+            "experiment[0].run[0].messages[0]",
+            "a value, or its bounds",
+        ),
+        (
+            "seconds = 10.0",
+            "seconds_more_than = 20.0, seconds_less_than = 3.0",
+            "experiment[0].run[0].messages[0]",
+            "nothing is more than",
+        ),
+        (
+            "size = \"1MB\", paper",
+            "size = \"0B\", paper",
+            "experiment[0].run[0].messages[0]",
+            "octet",
+        ),
+        (
+            "size = \"1MB\", start",
+            "bound = { hops = [], round_trip = \"1ms\" }, size = \"1MB\", start",
+            "experiment[1].run[0].messages[0]",
+            "bound.hops",
+        ),
+        (
+            "size = \"1kB\", start",
+            "bound = { hops = [\"x.y\"], round_trip = \"1ms\" }, size = \"1kB\", start",
+            "experiment[1].run[0].messages[1]",
+            "of a base",
+        ),
     ];
     for (from, to, path, what) in cases {
         assert!(STUDY.contains(from), "{from}");
@@ -532,6 +570,20 @@ fn no_row_with_printed_values_has_a_messaging_setting_of_its_own() {
     assert!(plan(&text).unwrap_err().to_string().contains("parameters.window: its value is not"));
     let text = with_headline("").replace("range = [1, 99]\n", "range = [1, 99]\nvalue = 100\n");
     assert!(plan(&text).unwrap_err().to_string().contains("outside its range of 1 to 99"));
+    for (range, what) in
+        [("[99, 1]", "lower value comes first"), ("[1, \"9x\"]", "and \"9x\" is not")]
+    {
+        let text = with_headline("").replace("range = [1, 99]", &format!("range = {range}"));
+        let error = plan(&text).unwrap_err().to_string();
+        assert!(error.contains(what), "{error}");
+    }
+    // Whoever sets a value tries another one; what fitted a row by it is gone.
+    let fit = with_headline("fit = { window = 4 }\nfit_why = \"it would be near\"");
+    let mut study: Study = toml::from_str(&fit).unwrap();
+    study.set("window", &9.into(), "by a test").unwrap();
+    let planned = study::plan(&study, &Two).unwrap();
+    assert_eq!(planned[0].settings.get("window"), Some(&9.into()));
+    assert!(planned.iter().all(|planned| planned.fitted.is_empty()));
     let text = with_headline("").replace("with = { window = 2 }", "with = { limit = 2 }");
     assert_eq!(plan(&text).unwrap_err().path, "headline.with");
 }
