@@ -107,3 +107,41 @@ fn what_is_stored_of_rival_explanations_is_of_the_study_as_it_is() {
         "`cargo xtask results --hypotheses` makes them anew, and docs/studies.md has their figures"
     );
 }
+
+#[test]
+fn lab_report_shows_stored_results_of_any_study() {
+    let data = results().join("data");
+    let lab = |arguments: &[&str]| {
+        let mut lab = std::process::Command::new(env!("CARGO_BIN_EXE_lab"));
+        lab.current_dir(&data).arg("report").args(arguments).output().unwrap()
+    };
+    let of = |output: &std::process::Output| {
+        let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let both = ["bern-2002.simulation.json", "bern-2002.testbed.json"];
+    let (code, text, _) = of(&lab(&[both[0], both[1], "--experiment=ef-udp"]));
+    assert!(code == Some(0) && text.starts_with("ef-udp:\n\n| row | "), "{code:?} {text}");
+    let matrix = ["recommended-matrix.simulation.json", "--experiment=matrix", "--by=window"];
+    let (code, text, _) = of(&lab(&matrix));
+    assert!(code == Some(0) && text.contains("\n| ours | 29 | "), "{code:?} {text}");
+    for (wrong, what) in [
+        (&both[..], "--experiment"),
+        (&[both[0], "degeb-2007.simulation.json", "--experiment=x"], "of two studies"),
+        (&[both[0], "--experiment=nothing"], "\"nothing\""),
+        (&[both[0], "--experiment=ef-udp", "--by=window"], "ef-udp has a bound"),
+        (&["tcp-factor.json"], "not what `lab run --summary` writes"),
+    ] {
+        let (code, _, error) = of(&lab(wrong));
+        assert!(code == Some(2) && error.contains(what), "{wrong:?}: {code:?} {error}");
+    }
+    // One that does not come with the program.
+    let directory = tempfile::tempdir().unwrap();
+    let own = directory.path().join("own.json");
+    let text = fs::read_to_string(data.join(both[0])).unwrap();
+    fs::write(&own, text.replace("\"study\": \"bern-2002\"", "\"study\": \"my-own\"")).unwrap();
+    let (code, text, note) = of(&lab(&[own.to_str().unwrap()]));
+    assert!(code == Some(0) && text.contains("| ef-udp |"), "{code:?} {text}");
+    assert!(note.contains("my-own does not come with the program"), "{note}");
+    assert!(!text.contains("older than"), "{text}");
+}
