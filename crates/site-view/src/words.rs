@@ -90,8 +90,8 @@ fn of_primaries(servers: &[ServerReport]) -> Option<String> {
     let addresses: Vec<String> = primaries.filter_map(|server| server.address.clone()).collect();
     (addresses.len() > 1).then(|| {
         format!(
-            "two primaries answer, {}: the one that was promoted has the standbys, the other acknowledges nothing; stop \
-             the other, and nodes that are connected to it go to the promoted one",
+            "two primaries answer, {}: stop the one that was not promoted, whose `select timeline_id from \
+             pg_control_checkpoint()` is the lower one; nodes that are connected to it go to the other",
             addresses.join(" and ")
         )
     })
