@@ -130,6 +130,7 @@ fn lab_report_shows_stored_results_of_any_study() {
         (&[both[0], "degeb-2007.simulation.json", "--experiment=x"], "of two studies"),
         (&[both[0], "--experiment=nothing"], "\"nothing\""),
         (&[both[0], "--experiment=ef-udp", "--by=window"], "ef-udp has a bound"),
+        (&[both[0], both[1], "--experiment=ef-udp", "--by=window"], "one file"),
         (&["tcp-factor.json"], "not what `lab run --summary` writes"),
     ] {
         let (code, _, error) = of(&lab(wrong));

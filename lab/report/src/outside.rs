@@ -106,10 +106,7 @@ fn one(
 pub(crate) fn by_kind(rows: &[StudyRow]) -> BTreeMap<String, KindScore> {
     let mut kinds: BTreeMap<String, KindScore> = BTreeMap::new();
     for (kind, _, closeness) in rows.iter().flat_map(values) {
-        let score = kinds.entry(kind.to_owned()).or_default();
-        score.printed += 1;
-        score.near += usize::from(closeness == Some(Closeness::Near));
-        score.factor += usize::from(closeness == Some(Closeness::Factor));
+        kinds.entry(kind.to_owned()).or_default().add(closeness);
     }
     kinds
 }
@@ -126,16 +123,15 @@ pub(crate) fn by_table(rows: &[StudyRow]) -> Vec<(String, KindScore)> {
                     tables.len() - 1
                 }
             };
-            let Some((_, score)) = tables.get_mut(place) else { continue };
-            score.printed += 1;
-            score.near += usize::from(closeness == Some(Closeness::Near));
-            score.factor += usize::from(closeness == Some(Closeness::Factor));
+            if let Some((_, score)) = tables.get_mut(place) {
+                score.add(closeness);
+            }
         }
     }
     tables
 }
 
-/// The score of a kind of value.
+/// The score of a kind of value, or of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KindScore {
     /// Printed values of this kind.
@@ -144,6 +140,15 @@ pub struct KindScore {
     pub near: usize,
     /// Within a factor of 2.
     pub factor: usize,
+}
+
+impl KindScore {
+    /// One value more.
+    fn add(&mut self, closeness: Option<Closeness>) {
+        self.printed += 1;
+        self.near += usize::from(closeness == Some(Closeness::Near));
+        self.factor += usize::from(closeness == Some(Closeness::Factor));
+    }
 }
 
 /// What was chosen by printed values.
@@ -219,11 +224,13 @@ pub struct ScoreDetail {
 impl ScoreDetail {
     /// Of all that a report has.
     pub fn from_report(report: &StudyReport<'_>) -> ScoreDetail {
+        // What was not made counts as missing in all of them.
+        let rows = [report.rows, &score::unmade(report)].concat();
         ScoreDetail {
             score: Score::from_report(report),
-            by_kind: by_kind(report.rows),
-            by_table: by_table(report.rows),
-            outside: outside(&[report.rows, &score::unmade(report)].concat()),
+            by_kind: by_kind(&rows),
+            by_table: by_table(&rows),
+            outside: outside(&rows),
             fitted: Fitted::from_report(report),
         }
     }

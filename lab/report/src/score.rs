@@ -101,22 +101,7 @@ pub(crate) fn unmade(report: &StudyReport<'_>) -> Vec<StudyRow> {
     let made: BTreeSet<&str> = report.measured.iter().map(|run| run.id.as_str()).collect();
     let planned = report.planned.iter();
     let planned = planned.filter(|run| !made.contains(run.id.as_str()) && run.fitted.is_empty());
-    let mut rows = Vec::new();
-    for run in planned {
-        let row = |name: &str, paper: &BTreeMap<_, f64>, why: &str| StudyRow {
-            table: run.table.clone(),
-            row: format!("{}/{name}", run.run),
-            item: format!("{}/{name}", run.id),
-            paper: paper.clone(),
-            no_fit_reason: why.to_owned(),
-            ..StudyRow::default()
-        };
-        rows.extend(run.messages.iter().map(|of| row(&of.name, &of.paper, &of.no_fit_reason)));
-        rows.extend(run.loads.iter().map(|of| StudyRow {
-            paper_tos: of.paper_tos.clone(),
-            ..row(&of.name, &of.paper, &of.no_fit_reason)
-        }));
-    }
+    let mut rows: Vec<StudyRow> = planned.flat_map(unmade_run).collect();
     rows.extend(relations_missing(report).map(|(experiment, of)| StudyRow {
         table: experiment.table.clone().unwrap_or_else(|| experiment.name.clone()),
         row: of.what.clone(),
@@ -129,12 +114,27 @@ pub(crate) fn unmade(report: &StudyReport<'_>) -> Vec<StudyRow> {
     rows
 }
 
+/// Likewise, of one run; those of which nothing was printed too.
+fn unmade_run(run: &study::Planned) -> Vec<StudyRow> {
+    let row = |name: &str, paper: &BTreeMap<_, f64>, why: &str| StudyRow {
+        table: run.table.clone(),
+        row: format!("{}/{name}", run.run),
+        item: format!("{}/{name}", run.id),
+        paper: paper.clone(),
+        no_fit_reason: why.to_owned(),
+        ..StudyRow::default()
+    };
+    let messages = run.messages.iter().map(|of| row(&of.name, &of.paper, &of.no_fit_reason));
+    let loads = run.loads.iter().map(|of| StudyRow {
+        paper_tos: of.paper_tos.clone(),
+        ..row(&of.name, &of.paper, &of.no_fit_reason)
+    });
+    messages.chain(loads).collect()
+}
+
 /// How many values were printed of a run.
 pub(crate) fn printed_of(planned: &study::Planned) -> usize {
-    let messages = planned.messages.iter().map(|message| measures(&message.paper).len());
-    let loads = planned.loads.iter();
-    let loads = loads.map(|l| measures(&l.paper).len() + usize::from(!l.paper_tos.is_empty()));
-    messages.chain(loads).sum()
+    Score::of_rows(&unmade_run(planned)).printed
 }
 
 /// The kinds of values with something printed.

@@ -113,7 +113,8 @@ pub struct TcpCount {
 }
 
 impl TcpCount {
-    /// What was lost of the segments with payload, 0 to 1.
+    /// What was lost of the segments with payload, 0 to 1. Those that are on the way when a run ends, a
+    /// window at most, count as lost.
     pub fn loss(&self) -> f64 {
         let lost = self.sent.saturating_sub(self.received);
         if self.sent > 0 { lost as f64 / self.sent as f64 } else { 0.0 }

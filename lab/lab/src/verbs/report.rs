@@ -49,6 +49,9 @@ impl Args {
                 return Err(UsageError::error(what.to_owned()));
             }
             true => first.markdown(&now),
+            false if self.by.is_some() && !others.is_empty() => {
+                return Err(UsageError::error("--by shows one file"));
+            }
             false if self.by.is_some() => {
                 let by = self.by.as_deref().unwrap_or_default();
                 let tables = stored.iter().flat_map(|result| {
