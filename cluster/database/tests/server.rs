@@ -121,6 +121,9 @@ fn a_trio_survives_the_loss_of_its_primary_with_all_that_was_committed() {
     let Some(programs) = programs_or_skip("a_trio") else { return };
     let mut trio = Trio::start(Options::new().programs(programs)).unwrap();
     trio.psql("create table kept (number integer)").unwrap();
+    // Enough for the checkpoint of a promotion to take its time.
+    let much = "create table much as select repeat('x', 900) from generate_series(1, 30000)";
+    trio.psql(much).unwrap();
     let refused = trio.promote().unwrap_err().to_string();
     assert!(refused.contains("still answers as a primary"), "{refused}");
     // One standby only has what was committed last: the other one must not be promoted.
@@ -131,6 +134,9 @@ fn a_trio_survives_the_loss_of_its_primary_with_all_that_was_committed() {
     assert!(refused.contains("s1 does not answer"), "{refused}");
     trio.server(1).unwrap().launch().unwrap();
     assert_eq!(trio.promote().unwrap(), 2, "the one that has it");
+    // pg_rewind reads the time line there: with the old one it does nothing, and ends with 0.
+    let line = trio.psql("select timeline_id from pg_control_checkpoint()").unwrap();
+    assert_eq!(line, "2", "no checkpoint was made");
     assert_eq!(trio.psql("select count(*) from kept").unwrap(), "1000");
     trio.wait_until_they_follow(1).unwrap();
     trio.psql("insert into kept values (1001)").unwrap();
