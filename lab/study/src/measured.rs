@@ -113,7 +113,7 @@ pub struct TcpCount {
 }
 
 impl TcpCount {
-    /// What was lost of the segments with payload, 0 to 1. Those that are on the way when a run ends, a
+    /// What was lost of the segments with payload, 0 to 1. Those that are on the path when a run ends, a
     /// window at most, count as lost.
     pub fn loss(&self) -> f64 {
         let lost = self.sent.saturating_sub(self.received);
